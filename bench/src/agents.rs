@@ -1,5 +1,5 @@
-//! What the loop of an agent takes beside its model and its tools: a scripted model on
-//! this machine, which answers at once, and calls that do nothing.
+//! The overhead of an agent's loop beside its model and its tools: a scripted model on this
+//! machine, which answers at once, and calls that do nothing.
 
 use crate::server::{Http, Serve};
 use crate::stats::{Limit, Table, print_held};
@@ -11,11 +11,11 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// Of a task of a coding agent.
+/// Number of steps in a task of a coding agent.
 const STEPS: usize = 20;
 const ROUNDS: usize = 10;
 
-/// Beside model and tools, for a step.
+/// Limit for a step, beside model and tools.
 const HELD_MS: f64 = 5.0;
 
 const NOTHING: &str = r#"{"command":":"}"#;
@@ -69,7 +69,7 @@ fn task(http: &mut Http, agent: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A conversation in which the model has spoken so often.
+/// Returns a conversation in which the model has spoken this often.
 fn conversation(spoken: usize) -> String {
     let mut messages = vec![json!({ "role": "user", "content": "do nothing" })];
     for step in 0..spoken {
@@ -87,7 +87,7 @@ fn said(step: usize) -> Value {
     json!({ "role": "assistant", "content": null, "tool_calls": [call] })
 }
 
-/// A model that wants calls for all steps of a task but the last; its address.
+/// Starts a model that requests calls in all steps of a task except the last; returns its address.
 fn scripted() -> anyhow::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?.to_string();

@@ -1,4 +1,4 @@
-//! Forks, checkpoints and going back.
+//! Forks, checkpoints and rewinds.
 
 use crate::memory;
 use crate::session::{Place, Session, user_state};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const FORKS: u32 = 100;
 
-/// Times `os.fork()` alone, in the process itself, as seconds.
+/// Times `os.fork()` alone, in the process itself, in seconds.
 const BARE_FORK: &str = "\
 import os, time
 def bare():
@@ -36,7 +36,7 @@ pub(crate) fn measure(sessile: &Path) -> anyhow::Result<()> {
     many(sessile)
 }
 
-/// A Python session with so much of its own.
+/// Starts a Python session with this much memory of its own.
 fn filled(sessile: &Path, megabytes: u64, place: Place) -> anyhow::Result<Session> {
     let mut session = Session::start_at(sessile, Language::Python, place)?;
     session.run(&format!("data = bytearray(b'x') * ({megabytes} << 20)\n{BARE_FORK}"))?;
@@ -52,7 +52,7 @@ fn fork(session: &mut Session, count: u32) -> anyhow::Result<Vec<SessionId>> {
     Ok(view.forks.into_iter().map(|fork| fork.session).collect())
 }
 
-/// A client of a fork.
+/// Returns a client of a fork.
 fn connect(session: &Session, fork: &SessionId) -> anyhow::Result<sessile_client::Client> {
     let directory =
         Sessions::at(session.directory().to_owned(), user_state(session.directory())).find(fork)?;
@@ -102,7 +102,7 @@ fn memory_of_fork(sessile: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a checkpoint before each run costs the run.
+/// Measures the cost of a checkpoint before each run.
 fn automatic(sessile: &Path) -> anyhow::Result<()> {
     let mut table = Table::default();
     for (place, without, with) in [

@@ -1,5 +1,5 @@
-//! What the same interpreters can do at best: a bare loop that reads a line,
-//! runs it and answers with a byte. bash reads a pipe, Python and Node a socket.
+//! The best that the same interpreters can do: a bare loop that reads a line, runs it and
+//! answers with a byte. bash reads a pipe, Python and Node a socket.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -65,7 +65,7 @@ impl Floor {
         Ok(Self { child, to, from: OwnedFd::from(ours).into() })
     }
 
-    /// Both ends, for somebody who talks to many.
+    /// Returns both ends, for a caller that talks to many.
     pub(crate) fn files(&self) -> anyhow::Result<(File, File)> {
         Ok((self.to.try_clone()?, self.from.try_clone()?))
     }
@@ -85,7 +85,7 @@ impl Drop for Floor {
     }
 }
 
-/// A new process for one command, as most tools do it.
+/// Starts a new process for one command, as most tools do it.
 pub(crate) fn fresh(program: &str, flag: &str, code: &str) -> anyhow::Result<()> {
     let output = Command::new(program).arg(flag).arg(code).stdin(Stdio::null()).output()?;
     anyhow::ensure!(output.status.success(), "{program} {flag} {code} failed");

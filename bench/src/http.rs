@@ -1,5 +1,5 @@
-//! A run over HTTP keep-alive, against the keeper's socket and a bare echo; and
-//! what a session that sleeps does to another.
+//! A run over HTTP keep-alive, compared with the keeper's socket and a bare echo; and the
+//! effect of a sleeping session on another.
 
 use crate::server::{Http, Serve, Server};
 use crate::session::Session;

@@ -1,7 +1,7 @@
-//! Leaves nothing behind when somebody interrupts a measurement.
+//! Cleans up when a measurement is interrupted.
 //!
-//! Sessions outlive whoever started them, so the end of this process is not
-//! theirs. Each place with sessions is on a list until it has been cleaned.
+//! Sessions outlive the process that started them, so they do not end with this one. Each
+//! directory with sessions is on a list until it has been cleaned.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ static PLACES: Mutex<Vec<Place>> = Mutex::new(Vec::new());
 struct Place {
     sessile: PathBuf,
     sessions: PathBuf,
-    /// What is removed with it.
+    /// The directory that is removed with it.
     directory: PathBuf,
 }
 
@@ -37,7 +37,7 @@ impl Sessions {
         Self { place, live: true }
     }
 
-    /// Somebody has ended them already.
+    /// Records that they have already ended.
     pub(crate) fn are_ended(&mut self) {
         self.live = false;
     }
@@ -86,7 +86,7 @@ pub(crate) fn watch() -> anyhow::Result<()> {
             }
         });
         eprintln!("interrupted: ending what was started");
-        // Servers and bare loops first, so that nobody starts anything new.
+        // Servers and bare loops first, so that nothing new is started.
         for child in crate::memory::children(std::process::id()) {
             if let Some(pid) = i32::try_from(child).ok().and_then(Pid::from_raw) {
                 let _ = kill_process(pid, Signal::KILL);

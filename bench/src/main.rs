@@ -1,7 +1,7 @@
-//! Speed and memory as ratios, measured in one run with interleaved order:
-//! this machine's noise hits both sides of a ratio alike.
+//! Speed and memory as ratios, measured in one run with interleaved order: this machine's
+//! noise affects both sides of a ratio alike.
 //!
-//! `cargo xtask bench` builds what is needed and runs this.
+//! `cargo xtask bench` builds the binaries and runs this.
 
 mod agents;
 mod branch;
@@ -69,7 +69,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The binary beside this one.
+/// Returns the binary beside this one.
 fn sessile() -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name("sessile");
     anyhow::ensure!(path.exists(), "{} is missing: use `cargo xtask bench`", path.display());
@@ -82,7 +82,7 @@ fn timed<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<Duration
     Ok(start.elapsed())
 }
 
-/// Runs nothing, over and over, in one session: for a profiler to look at.
+/// Runs an empty command over and over in one session, for a profiler.
 fn keep_busy(sessile: &std::path::Path, language: &str) -> anyhow::Result<()> {
     let language: Language = language.parse()?;
     let code = if language == Language::Node { "0" } else { ":" };
@@ -98,15 +98,15 @@ fn keep_busy(sessile: &std::path::Path, language: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Warm round trips, of ours and of bare loops, in turns of this long each.
+/// Duration of each turn of warm round trips, of ours and of bare loops.
 ///
-/// The system places the processes of a loop by how busy they have been: two
-/// that were mostly idle share a core, where a switch takes a microsecond, and
-/// busy ones are spread over cores, where a wake-up takes twenty. So loops are
-/// comparable only when all of them have run long enough to be placed alike.
+/// The system places the processes of a loop by how busy they have been: two that were
+/// mostly idle share a core, where a switch takes a microsecond, and busy ones are spread
+/// over cores, where a wake-up takes twenty. So loops are comparable only when all of them
+/// have run long enough to be placed alike.
 const STEADY: Duration = Duration::from_secs(1);
 
-/// Calls in a row after a pause, as an agent makes them.
+/// Calls in a row after a pause, like those of an agent.
 const BURST: u32 = 40;
 
 fn warm(sessile: &std::path::Path) -> anyhow::Result<()> {
@@ -127,7 +127,7 @@ fn warm(sessile: &std::path::Path) -> anyhow::Result<()> {
             turn.take(&mut table, BASH_RELAY, || bash_relay.call(":"))?;
             turn.take(&mut table, BASH, || bash.run(":"))?;
             turn.take(&mut table, BASH_ECHO, || bash.run("echo hi"))?;
-            // What a session does in idle time would be measured with the next.
+            // The session's work in idle time would be measured with the next row.
             bash.settle()?;
             turn.take(&mut table, PYTHON_FLOOR, || python_floor.call("pass"))?;
             turn.take(&mut table, PYTHON, || python.run("pass"))?;
@@ -178,7 +178,7 @@ enum Turn {
 }
 
 impl Turn {
-    /// Calls over and over, as long as the turn is.
+    /// Repeats a call for the duration of the turn.
     fn take(
         self,
         table: &mut Table,
@@ -222,7 +222,7 @@ fn cold(sessile: &std::path::Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A program's standard streams, for a bare loop to talk to.
+/// Returns a program's stdin and stdout, for a bare loop.
 fn pipes(
     child: &mut std::process::Child,
 ) -> anyhow::Result<(std::process::ChildStdin, std::process::ChildStdout)> {

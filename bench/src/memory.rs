@@ -1,4 +1,4 @@
-//! Memory of idle sessions, as the system accounts for it.
+//! Memory of idle sessions, as the system counts it.
 
 use crate::session::Session;
 use anyhow::Context;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const SESSIONS: usize = 50;
 
-/// Private and proportional kilobytes of a process.
+/// Returns the private and proportional kilobytes of a process.
 pub(crate) fn of(pid: u32) -> anyhow::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     let field = |name: &str| -> u64 {
@@ -33,7 +33,7 @@ pub(crate) fn process(pid: u32) -> Option<Process> {
     Pid::from_raw(pid.cast_signed()).map(Process::new)
 }
 
-/// Kilobytes that the machine has left.
+/// Returns the available kilobytes of the machine.
 pub(crate) fn available() -> anyhow::Result<u64> {
     let text = std::fs::read_to_string("/proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -49,7 +49,7 @@ pub(crate) fn measure(sessile: &Path) -> anyhow::Result<()> {
             session.run(code)?;
             sessions.push(session);
         }
-        // The capture that follows a run is over when the state is asked for.
+        // The capture after a run is over when the state is returned.
         let (mut private, mut keeper_pss, mut guardian_pss, mut kernel_pss) = (0, 0, 0, 0);
         for session in &mut sessions {
             session.settle()?;
@@ -58,7 +58,7 @@ pub(crate) fn measure(sessile: &Path) -> anyhow::Result<()> {
             keeper_pss += pss;
             guardian_pss += of(parent(session.keeper)?)?.1;
             for kernel in children(session.keeper) {
-                // A fork that was capturing may be gone by now.
+                // A fork for a capture may be gone by now.
                 kernel_pss += of(kernel).map_or(0, |(_, pss)| pss);
             }
         }

@@ -1,4 +1,4 @@
-//! 100 MB through a run, against a bare reader of a pipe.
+//! 100 MB through a run, compared with a bare reader of a pipe.
 
 use crate::session::Session;
 use crate::stats::{Table, print_ratio};

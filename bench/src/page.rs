@@ -1,9 +1,9 @@
-//! The parts of a page of the documentation that the bench writes.
+//! The parts of a documentation page that the bench writes.
 
 use anyhow::Context;
 use std::path::Path;
 
-/// Replaces what lies between two comments of this name.
+/// Replaces the text between two comments with this name.
 pub(crate) fn replace(page: &Path, name: &str, text: &str) -> anyhow::Result<()> {
     let old = std::fs::read_to_string(page).with_context(|| page.display().to_string())?;
     let new = replaced(&old, name, text)
@@ -19,7 +19,7 @@ fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
     Some(format!("{before}{begin}{comment}-->\n{text}{end}{after}"))
 }
 
-/// Today, as the page writes it.
+/// Returns today's date in the page's format.
 pub(crate) fn day() -> String {
     sessile_store::timestamp().split('T').next().unwrap_or_default().to_owned()
 }

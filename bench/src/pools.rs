@@ -11,7 +11,7 @@ const PACKAGES: [&str; 2] = ["numpy", "pandas"];
 
 const ROUNDS: usize = 30;
 
-/// Copies that the server has made ahead before each round.
+/// Number of copies that the server has made before each round.
 const READY: usize = 2;
 
 const COPIED: &str = "new session from a prepared one, numpy and pandas loaded";
@@ -74,7 +74,7 @@ fn exec(http: &mut Http, session: &str, command: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// They are made in the background, which would be measured otherwise.
+/// Waits for the copies: they are made in the background, which would be measured otherwise.
 fn wait_for_copies(http: &mut Http) -> anyhow::Result<()> {
     loop {
         let list: serde_json::Value =
@@ -89,7 +89,7 @@ fn wait_for_copies(http: &mut Http) -> anyhow::Result<()> {
     }
 }
 
-/// A Python that has them, beside this program; made by the first who needs it.
+/// Returns a Python that has the packages, beside this program; installs them if needed.
 fn python() -> anyhow::Result<PathBuf> {
     let place = std::env::current_exe()?.with_file_name("bench-python");
     let python = place.join("bin/python3");

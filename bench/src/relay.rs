@@ -1,6 +1,5 @@
-//! What it costs to have a process in the middle at all: the bare bash loop,
-//! reached through a relay that only passes bytes on. A keeper cannot be
-//! faster than this.
+//! The cost of any process in the middle: the bare bash loop, reached through a relay that
+//! only passes bytes on. A keeper cannot be faster than this.
 
 use crate::floor::Floor;
 use std::io::{Read, Write};

@@ -1,6 +1,6 @@
-//! A sandbox against none: each row is the same work in a session without a
-//! sandbox, in one by mounts alone (`full-access`) and in one with rules for
-//! single paths (`development`), in turns.
+//! Sessions with and without a sandbox: each row is the same work in a session without a
+//! sandbox, in one with mounts only (`full-access`) and in one with rules for single paths
+//! (`development`), in turns.
 
 use crate::memory;
 use crate::session::Session;
@@ -14,18 +14,18 @@ use std::process::{Command, Stdio};
 
 const FILES: usize = 20_000;
 const UNPACKED: usize = 10_000;
-/// Files of one directory.
+/// Files per directory.
 const EACH: usize = 100;
 const GIGABYTE: u64 = 1 << 30;
 
 const STARTS: usize = 20;
 const RUNS: usize = 300;
 const ROUNDS: usize = 5;
-/// What takes seconds each time.
+/// Rounds of work that takes seconds.
 const FEW: usize = 3;
 const IDLE: usize = 20;
 
-/// What a session is confined by.
+/// The confinement of a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wall {
     None,
@@ -56,11 +56,11 @@ impl Wall {
     }
 }
 
-/// A command that is measured, and what its ratios are held to.
+/// A measured command, and the limits of its ratios.
 struct Work<'a> {
     name: &'a str,
     command: &'a str,
-    /// Puts things in order again, unmeasured.
+    /// Restores the initial state, unmeasured.
     after: &'a str,
     rounds: usize,
     limits: [f64; 2],
@@ -112,7 +112,7 @@ pub(crate) fn measure(sessile: &Path) -> anyhow::Result<()> {
     compare(sessile, &archive, &walls, &venv)
 }
 
-/// Those that this machine can enforce; the others are named.
+/// Returns those that this machine can enforce, and prints the others.
 fn walls(sessile: &Path, directory: &Path) -> Vec<Wall> {
     let mut walls = vec![Wall::None];
     for wall in [Wall::Uniform, Wall::Rules] {
@@ -151,7 +151,7 @@ fn starts(sessile: &Path, directory: &Path, walls: &[Wall]) -> anyhow::Result<()
     Ok(())
 }
 
-/// What another sandbox takes to run a command in one, and a shell without any.
+/// Measures a command in another sandbox, and a shell without any.
 fn bubblewrap() -> anyhow::Result<()> {
     let is_there = Command::new("bwrap").arg("--version").stdout(Stdio::null()).status().is_ok();
     if !is_there {
@@ -243,16 +243,16 @@ fn memory_of_each(sessile: &Path, directory: &Path, walls: &[Wall]) -> anyhow::R
     Ok(())
 }
 
-/// A process with all that descends from it.
+/// Returns the memory of a process with all its descendants.
 fn below(pid: u32) -> u64 {
-    // A fork that was capturing may be gone by now.
+    // A fork for a capture may be gone by now.
     let own = memory::of(pid).map_or(0, |(_, pss)| pss);
     own + memory::children(pid).into_iter().map(below).sum::<u64>()
 }
 
-/// As a sandbox has it, whose /etc/gitconfig says `core.checkStat = minimal`; and
-/// as git has it by default. Then it reads all files once, because the user has
-/// another number inside than in an index that was written outside.
+/// Measures git with the setting of a sandbox, whose /etc/gitconfig has `core.checkStat =
+/// minimal`, and with git's default. With the default, git reads all files once, because
+/// the user has another id inside than in an index that was written outside.
 fn git_status(sessile: &Path, tree: &Path, walls: &[Wall]) -> anyhow::Result<()> {
     let limits = [[1.2, 6.0], [1.2, 2.5]];
     git_status_by(sessile, tree, walls, ("git status", "git status --porcelain"), limits)?;
@@ -261,7 +261,7 @@ fn git_status(sessile: &Path, tree: &Path, walls: &[Wall]) -> anyhow::Result<()>
     git_status_by(sessile, tree, walls, ("git status, checkStat=default", by_default), no_limits)
 }
 
-/// Twice in one session: first with nothing in its caches, then again.
+/// Runs it twice in one session: first with empty caches, then again.
 fn git_status_by(
     sessile: &Path,
     tree: &Path,
@@ -285,7 +285,7 @@ fn git_status_by(
     Ok(())
 }
 
-/// The same in a new session each time.
+/// Measures the work in a new session each time.
 fn compare(sessile: &Path, at: &Path, walls: &[Wall], work: &Work<'_>) -> anyhow::Result<()> {
     let mut table = Table::default();
     let name = |wall: Wall| format!("{}, {}", work.name, wall.name());
@@ -314,7 +314,7 @@ fn print_ratios(table: &Table, walls: &[Wall], name: impl Fn(Wall) -> String, li
     }
 }
 
-/// Small files in directories of a hundred.
+/// Makes small files in directories of a hundred.
 fn make_files(at: &Path, count: usize) -> anyhow::Result<()> {
     for n in 0..count {
         let directory = at.join(format!("d{}", n / EACH));

@@ -30,7 +30,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// One that says its address in its first line.
+    /// Starts a server that prints its address in the first line.
     pub(crate) fn start(command: &mut Command) -> anyhow::Result<Self> {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
@@ -61,7 +61,7 @@ impl Drop for Server {
     }
 }
 
-/// `sessile serve` with a directory of its own. Its sessions end with it.
+/// `sessile serve` with its own directory. Its sessions end with it.
 #[derive(Debug)]
 pub(crate) struct Serve {
     pub(crate) server: Server,
@@ -74,7 +74,7 @@ impl Serve {
         Self::with_configuration(sessile, "")
     }
 
-    /// The same with a configuration of its own.
+    /// Starts a server with this configuration.
     pub(crate) fn with_configuration(sessile: &Path, text: &str) -> anyhow::Result<Self> {
         let temporary = tempfile::tempdir()?;
         let configuration = temporary.path().join("sessile.toml");
@@ -87,7 +87,7 @@ impl Serve {
                 .arg(sessions.path())
                 .args(["serve", "--listen", "127.0.0.1:0", "--auth", "none"])
                 .args(["--max-sessions", "4000", "--max-connections", "4000"])
-                // Connections of clients that are not busy must stay.
+                // Connections of idle clients must stay open.
                 .args(["--request-timeout", "1h"])
                 .arg("--config")
                 .arg(configuration)
@@ -101,7 +101,7 @@ impl Serve {
     }
 }
 
-/// A connection that stays.
+/// A keep-alive connection.
 #[derive(Debug)]
 pub(crate) struct Http {
     reader: BufReader<TcpStream>,
@@ -151,7 +151,7 @@ impl Http {
         Ok(body)
     }
 
-    /// Starts a session with this interpreter, and gives the path of its calls.
+    /// Starts a session with this interpreter, and returns its path.
     pub(crate) fn start_session(&mut self, program: &str) -> anyhow::Result<String> {
         let body = format!(r#"{{"shell":"{program}"}}"#);
         let answer: serde_json::Value = serde_json::from_str(&self.post("/v1/sessions", &body)?)?;

@@ -12,18 +12,18 @@ use std::path::Path;
 
 const MEMORY: &str = "/dev/shm";
 
-/// Where a session's directory lies.
+/// The location of a session's directory.
 ///
-/// What makes new files, as a fork does, is measured in memory: on ext4 a new
-/// file takes 20 µs, or ten times that for minutes after some thousand files
-/// were deleted, as other measurements and other people's work do.
+/// Work that makes new files, such as a fork, is measured in memory: on ext4 a new file
+/// takes 20 µs, or ten times that for minutes after some thousand files were deleted, as by
+/// other measurements or other work on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Memory,
     Disk,
 }
 
-/// What a session has beside its language.
+/// Settings of a session besides its language.
 #[derive(Debug, Default)]
 struct Beside<'a> {
     auto: Option<Auto>,
@@ -54,7 +54,7 @@ impl Session {
         Self::launch(sessile, language, place, Beside::default())
     }
 
-    /// One that takes a checkpoint before each run.
+    /// Starts a session that takes a checkpoint before each run.
     pub(crate) fn start_auto(
         sessile: &Path,
         language: Language,
@@ -64,7 +64,7 @@ impl Session {
         Self::launch(sessile, language, place, Beside { auto, ..Beside::default() })
     }
 
-    /// A shell in a directory, in a sandbox or not.
+    /// Starts a shell in a directory, with or without a sandbox.
     pub(crate) fn start_in(
         sessile: &Path,
         work_dir: &Path,
@@ -74,7 +74,7 @@ impl Session {
         Self::launch(sessile, Language::Bash, Place::Disk, beside)
     }
 
-    /// The directory of its sessions.
+    /// Returns the directory of its sessions.
     pub(crate) fn directory(&self) -> &Path {
         self.temporary.path()
     }
@@ -166,14 +166,14 @@ impl Drop for Session {
 }
 
 impl Session {
-    /// Waits until the kernel's state has been captured: nothing is under way.
+    /// Waits until the kernel's state is captured: nothing is in progress.
     pub(crate) fn settle(&mut self) -> anyhow::Result<()> {
         self.client.call(Request::State)?;
         Ok(())
     }
 }
 
-/// What a session of the bench keeps besides lies below its own directory.
+/// Returns the user state of a bench session, which is below its own directory.
 pub(crate) fn user_state(root: &Path) -> UserState {
     UserState::at(root.join("state"))
 }

@@ -27,7 +27,7 @@ impl Table {
         quantile(&sorted, q)
     }
 
-    /// Prints each row, then the ratios with what they should not exceed.
+    /// Prints each row, then the ratios with their limits.
     pub(crate) fn print(&self, ratios: &[(&str, &str, Option<f64>)]) {
         for name in &self.order {
             self.print_row(name);
@@ -46,20 +46,20 @@ impl Table {
         self.quantile(name, q).as_secs_f64() / self.quantile(base, q).as_secs_f64()
     }
 
-    /// The ratio of the slowest tenths, which a median hides.
+    /// Prints the ratio of the slowest tenths, which a median hides.
     pub(crate) fn print_tail(&self, name: &str, base: &str, limit: f64) {
         let ratio = self.ratio(name, base, 0.9);
         print_ratio(&format!("the same at p90, {name} / {base}"), ratio, Some(limit));
     }
 }
 
-/// Of samples in order, the one that this share of them does not exceed.
+/// Returns the quantile of sorted samples.
 pub(crate) fn quantile(sorted: &[Duration], q: f64) -> Duration {
     let at = ((sorted.len().saturating_sub(1)) as f64 * q) as usize;
     sorted.get(at).copied().unwrap_or_default()
 }
 
-/// What a number is held to.
+/// The limit of a number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Limit {
     AtMost(f64),

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Command-line arguments.
 
 use anyhow::Context;
 use clap::Parser;
@@ -37,7 +37,7 @@ impl Default for Args {
 }
 
 impl Args {
-    /// Those after the part's name. Mistakes and `--help` end the process.
+    /// Parses the arguments after the part's name. Errors and `--help` end the process.
     pub(crate) fn of_command_line() -> anyhow::Result<Self> {
         let args = Self::parse_from(std::env::args().skip(1));
         anyhow::ensure!(args.rounds > 0 && args.seconds > 0.0, "nothing would be measured");
@@ -49,7 +49,7 @@ impl Args {
         Duration::from_secs_f64(self.seconds / f64::from(self.rounds))
     }
 
-    /// The numbers of sessions: few enough to be open all the time, and more.
+    /// Returns the numbers of sessions: few enough to be open all the time, and larger ones.
     pub(super) fn steps(&self) -> (Vec<usize>, Vec<usize>) {
         self.sessions.iter().partition(|sessions| **sessions < MANY)
     }

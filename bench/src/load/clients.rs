@@ -9,21 +9,21 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How an answer is told to be complete.
+/// How the end of an answer is recognized.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answers {
     /// An HTTP answer to a run, which must have ended with status 0.
     Run,
-    /// A byte, of a bare loop.
+    /// A byte from a bare loop.
     Byte,
 }
 
-/// When a client gives its next order.
+/// When a client sends its next request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pace {
-    /// When it has the answer to the last.
+    /// When it has the answer to the last one.
     Busy,
-    /// So long after it gave the last, or when that is answered.
+    /// This long after it sent the last one, or when that is answered.
     Every(Duration),
 }
 
@@ -43,13 +43,13 @@ pub(super) struct Client {
     pub(super) pace: Pace,
     received: Vec<u8>,
     waits: Waits,
-    /// How long each order took.
+    /// How long each request took.
     pub(super) took: Vec<Duration>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Waits {
-    /// For the answer to what was sent then.
+    /// For the answer to the request sent at that time.
     Answer(Instant),
     /// For its time to send.
     Turn(Instant),
@@ -75,7 +75,7 @@ impl Client {
         Ok(())
     }
 
-    /// Takes what there is, and tells whether the answer is complete.
+    /// Receives data, and returns whether the answer is complete.
     fn receive(&mut self, buffer: &mut [u8]) -> anyhow::Result<bool> {
         let length = self.from.read(buffer)?;
         anyhow::ensure!(length > 0, "the connection was closed");
@@ -100,7 +100,7 @@ impl Client {
     }
 }
 
-/// Whether these bytes are a whole answer, and that of a run that went well.
+/// Returns whether these bytes are a whole answer of a successful run.
 fn is_complete(bytes: &[u8]) -> anyhow::Result<bool> {
     let Some(head) = find(bytes, b"\r\n\r\n") else { return Ok(false) };
     let length = find(&bytes[..head], b"content-length: ").context("no length")?;
@@ -121,10 +121,10 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// What a drive came to.
+/// The result of a drive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Driven {
-    /// Answers that came in time. Those to the last orders come later.
+    /// Answers that came in time. Those to the last requests come later.
     pub(super) answered: usize,
     pub(super) elapsed: Duration,
 }
@@ -144,10 +144,10 @@ struct Drive<'a> {
     buffer: Vec<u8>,
     events: Vec<Event>,
     start: Instant,
-    /// Who may be due to send. Busy ones are at the start only: after that they
-    /// send as they are answered.
+    /// Clients that may be due to send. Busy ones are listed only at the start: after that
+    /// they send as they are answered.
     senders: Vec<usize>,
-    /// How many wait for an answer.
+    /// Number of clients that wait for an answer.
     waiting: usize,
     answered: usize,
     elapsed: Duration,
@@ -182,14 +182,14 @@ impl<'a> Drive<'a> {
             let share = index as f64 / count as f64;
             client.waits = match client.pace {
                 Pace::Busy => Waits::Turn(self.start),
-                // Spread, so that those with the same pace do not come at once.
+                // Spread, so that clients with the same pace do not send at the same time.
                 Pace::Every(pace) => Waits::Turn(self.start + pace.mul_f64(share)),
             };
         }
         Ok(())
     }
 
-    /// Whether the time for new orders is over.
+    /// Returns whether the time for new requests is over.
     fn is_over(&self, now: Instant) -> bool {
         match self.until {
             Until::Elapsed(time) => now.duration_since(self.start) >= time,
@@ -197,7 +197,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Sends what is due, waits for answers and takes them. False at the end.
+    /// Sends due requests, waits for answers and receives them. Returns false at the end.
     fn turn(&mut self) -> anyhow::Result<bool> {
         let now = Instant::now();
         let is_over = self.is_over(now);
@@ -235,7 +235,7 @@ impl<'a> Drive<'a> {
         wake.saturating_duration_since(now).try_into().ok()
     }
 
-    /// Sends what is due now, and tells when something is due next.
+    /// Sends due requests, and returns when the next one is due.
     fn send_what_is_due(&mut self, now: Instant) -> anyhow::Result<Option<Instant>> {
         let mut next: Option<Instant> = None;
         for index in &self.senders {

@@ -1,4 +1,4 @@
-//! What runs cost: the CPU time of every process that has a part in them.
+//! The cost of runs: the CPU time of all processes that take part.
 
 use crate::memory;
 use crate::session::user_state;
@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Server,
-    /// With its guardian.
+    /// Including its guardian.
     Keeper,
     Kernel,
     /// This process.
     Client,
 }
 
-/// CPU time, and in what.
+/// CPU time, by kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     pub(super) all: Duration,
     pub(super) system: Duration,
-    /// Of children that are over, such as a capture.
+    /// Time of children that have ended, such as a capture.
     pub(super) forks: Duration,
-    /// How often a process was given a core.
+    /// Number of time slices of a process.
     pub(super) slices: u64,
 }
 
@@ -49,7 +49,7 @@ impl Usage {
     }
 }
 
-/// Which process is what.
+/// The kind of each process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Census {
     pids: Vec<(u32, Kind)>,
@@ -80,8 +80,8 @@ impl Census {
         Look { usage, machine: sessile_proc::busy_time() }
     }
 
-    /// Waits until the sessions and their server have nothing to do any more.
-    /// Gives up after a while: what never rests shows in the numbers.
+    /// Waits until the sessions and their server are idle. Gives up after a while:
+    /// continuous work shows in the numbers.
     pub(super) fn settle(&self) {
         const PATIENCE: Duration = Duration::from_secs(20);
         const LOOKS: u32 = 4;
@@ -101,14 +101,14 @@ impl Census {
     }
 }
 
-/// Children of a keeper that are not forks of it, at work for a moment.
+/// Returns the children of a keeper that are not short-lived forks of it.
 fn kernels(keeper: u32) -> Vec<u32> {
     let program = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     let own = program(keeper);
     memory::children(keeper).into_iter().filter(|pid| program(*pid) != own).collect()
 }
 
-/// What everybody has used so far.
+/// The usage of all processes so far.
 #[derive(Clone, Debug)]
 pub(super) struct Look {
     pub(super) usage: BTreeMap<Kind, Usage>,
@@ -123,7 +123,7 @@ impl Look {
         Self { usage, machine: self.machine.saturating_sub(before.machine) }
     }
 
-    /// The client's part as it was before it looked whether all were done.
+    /// Returns the look without the client's time for waiting until all were idle.
     pub(super) fn without_looking(mut self, before: &Self) -> Self {
         let client = before.of(Kind::Client);
         let looking = self.of(Kind::Client).minus(client);
@@ -146,9 +146,9 @@ impl Look {
     }
 }
 
-/// A process's own time in nanoseconds, over its threads. Its share in the
-/// system, and its children that are over, are known in ticks only; over many
-/// runs that makes no difference.
+/// Returns a process's own time in nanoseconds, over its threads. Its share in the system,
+/// and the time of its ended children, are known only in ticks; over many runs that makes
+/// no difference.
 fn of(pid: u32) -> Option<Usage> {
     let process = memory::process(pid)?;
     let stat = process.stat()?;

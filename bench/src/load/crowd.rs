@@ -1,4 +1,4 @@
-//! Sessions of one server, each with a client of its own.
+//! Sessions of one server, each with its own client.
 
 use super::clients::{Client, Driven, Until, drive};
 use super::cost::{Census, Kind, Look};
@@ -7,7 +7,7 @@ use crate::server::{Serve, request};
 use sessile_protocol::Language;
 use std::time::{Duration, Instant};
 
-/// How many are started at once.
+/// Number of sessions that are started at once.
 const STARTERS: usize = 8;
 
 pub(super) struct Crowd {
@@ -19,12 +19,12 @@ pub(super) struct Crowd {
     pub(super) census: Census,
 }
 
-/// What some busy sessions did in a turn.
+/// The results of some busy sessions in a turn.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     pub(super) driven: Driven,
     pub(super) took: Vec<Duration>,
-    /// What it cost, with what was done about it afterwards.
+    /// The cost, including the work that follows in idle time.
     pub(super) cost: Look,
 }
 
@@ -34,7 +34,7 @@ impl Crowd {
         Self { serve, language, clients, paths, census }
     }
 
-    /// Has this many sessions, each of which has run something, and tells how
+    /// Opens sessions up to this number, each of which has run something, and returns how
     /// long it took to start the missing ones.
     pub(super) fn open(&mut self, sessions: usize) -> anyhow::Result<Duration> {
         let missing = sessions.saturating_sub(self.clients.len());
@@ -88,7 +88,7 @@ impl Crowd {
         Ok(())
     }
 
-    /// Whether memory will do for so many, going by those that there are.
+    /// Returns whether there is memory for this many, judging by the existing ones.
     pub(super) fn has_room_for(&self, sessions: usize) -> anyhow::Result<bool> {
         let have = self.clients.len();
         if have == 0 || sessions <= have {
@@ -101,11 +101,11 @@ impl Crowd {
         Ok(needed < memory::available()? / 3 * 2)
     }
 
-    /// The first so many sessions are busy for a while; all others are open.
+    /// Keeps the first sessions busy for a while; all others are open.
     pub(super) fn turn(&mut self, sessions: usize, time: Duration) -> anyhow::Result<Turn> {
         self.census.settle();
         let busy = &mut self.clients[..sessions];
-        // Whoever was idle is placed on a core of its own first.
+        // The system first places idle processes on their own cores.
         drive(busy, Until::Elapsed(time / 8))?;
         busy.iter_mut().for_each(|client| client.took.clear());
         let before = self.census.look();

@@ -1,4 +1,4 @@
-//! What a session that writes without end does to another.
+//! The effect of a session that writes without end on another.
 
 use super::args::Args;
 use super::clients::{Until, drive};
@@ -10,8 +10,7 @@ use sessile_protocol::Language;
 use std::path::Path;
 use std::time::Duration;
 
-/// A turn is long enough for a flood to get past what is kept of it, which
-/// takes some 50 ms.
+/// A turn is long enough for a flood to exceed the stored output, which takes some 50 ms.
 const TURN: Duration = Duration::from_millis(700);
 
 pub(super) fn measure(sessile: &Path, args: &Args, page: &mut Page) -> anyhow::Result<()> {

@@ -1,9 +1,8 @@
-//! Many sessions at once, over HTTP: how many runs a second there are, how long
-//! each takes, and what one costs.
+//! Many sessions at once, over HTTP: runs per second, the duration of each, and its cost.
 //!
-//! One process drives all clients without threads, because it shares the cores
-//! with what it measures. A client has a connection and a session of its own,
-//! and gives the next order when it has the answer to the last.
+//! One process drives all clients without threads, because it shares the cores with the
+//! processes that it measures. Each client has its own connection and session, and sends
+//! the next request when it has the answer to the last.
 
 mod args;
 mod clients;
@@ -34,7 +33,7 @@ pub(crate) fn measure(sessile: &Path, args: &Args) -> anyhow::Result<()> {
     args.page.as_deref().map_or(Ok(()), |path| page.publish(path))
 }
 
-/// What stands for a run that does nothing.
+/// Returns a command that does nothing.
 pub(crate) fn nothing(language: Language) -> &'static str {
     match language {
         Language::Bash | Language::Sh | Language::Zsh => ":",
@@ -43,7 +42,7 @@ pub(crate) fn nothing(language: Language) -> &'static str {
     }
 }
 
-/// The program that a session of this language is started with.
+/// Returns the program of a session of this language.
 fn program(language: Language) -> &'static str {
     match language {
         Language::Python => "python3",
@@ -51,8 +50,8 @@ fn program(language: Language) -> &'static str {
     }
 }
 
-/// All numbers of sessions of a language, in interleaved turns: those up to a
-/// hundred are open together, and the crowd beyond comes at the end.
+/// Measures all numbers of sessions of a language, in interleaved turns: those up to a
+/// hundred are open together, and the larger numbers come at the end.
 fn rates(sessile: &Path, args: &Args, language: Language, page: &mut Page) -> anyhow::Result<()> {
     let (small, large) = args.steps();
     let mut crowd = Crowd::new(Serve::start(sessile)?, language);
@@ -82,7 +81,7 @@ fn rates(sessile: &Path, args: &Args, language: Language, page: &mut Page) -> an
     Ok(())
 }
 
-/// A thousand connections need more than the usual 1,024 files.
+/// Raises the limit: a thousand connections need more than the usual 1,024 files.
 fn raise_open_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

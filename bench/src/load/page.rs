@@ -1,4 +1,4 @@
-//! What was measured, printed as it comes and kept for the documentation.
+//! Results, printed as they come and kept for the documentation.
 
 use crate::page;
 use crate::stats::{Limit, print_held};
@@ -12,12 +12,12 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// A row of the table of rates.
+    /// Adds a row to the table of rates.
     pub(super) fn rate(&mut self, cells: &[String]) {
         let _ = writeln!(self.rates, "| {} |", cells.join(" | "));
     }
 
-    /// A number that is held to something.
+    /// Adds a number with a limit.
     pub(super) fn held(&mut self, name: &str, value: f64, limit: Limit) {
         print_held(name, value, limit);
         let (limit, holds) = match limit {

@@ -1,5 +1,5 @@
-//! Beside the rates: what open sessions cost, bare loops, and sessions that
-//! are used now and then while others are busy.
+//! In addition to the rates: the cost of open sessions, bare loops, and sessions that are
+//! used now and then while others are busy.
 
 use super::args::Args;
 use super::clients::{Answers, Client, Pace, Until, drive};
@@ -14,29 +14,29 @@ use sessile_protocol::Language;
 use std::path::Path;
 use std::time::Duration;
 
-/// The busy ones of many.
+/// Number of busy sessions among many.
 const BUSY: usize = 16;
 
-/// What it is to have many sessions open.
+/// The cost of many open sessions.
 #[derive(Debug, Default)]
 pub(super) struct Outlook {
     sessions: usize,
     started: usize,
-    /// To start those that were missing.
+    /// Time to start the missing ones.
     start: Duration,
-    /// Kilobytes of the server, as the system shares them out.
+    /// Kilobytes of the server, proportional (PSS).
     server: u64,
-    /// Microseconds of CPU that an idle session takes in a second.
+    /// CPU microseconds per second of an idle session.
     idle: f64,
-    /// How often a process of one was given a core in a second.
+    /// Time slices per second of an idle session's processes.
     wakeups: f64,
-    /// The rate of some busy ones among all, and of the same ones alone.
+    /// The rate of some busy sessions among all, and of the same ones alone.
     beside: f64,
     alone: f64,
 }
 
-/// Opens so many sessions, and finds out what that means for those that were
-/// there. They go on to be measured.
+/// Opens this many sessions, and measures the effect on the existing ones. They stay open
+/// for the measurements that follow.
 pub(super) fn open_many(
     crowd: &mut Crowd,
     sessions: usize,
@@ -61,7 +61,7 @@ pub(super) fn open_many(
     outlook.wakeups = (keepers.slices + kernels.slices) as f64 / each;
     let beside = crowd.turn(busy, args.turn())?;
     outlook.server = memory::of(crowd.serve.server.pid())?.1;
-    // The others go and come again, so that both are measured twice, in turns.
+    // The others are closed and opened again, so that both are measured twice, in turns.
     crowd.close_beyond(busy)?;
     let again = crowd.turn(busy, args.turn())?;
     alone.driven.answered += again.driven.answered;
@@ -72,8 +72,8 @@ pub(super) fn open_many(
     Ok(outlook)
 }
 
-/// How long after its last run an interpreter is at rest. V8 gives memory back
-/// about 8 s and 10 s later, and does nothing from then on.
+/// Returns how long after its last run an interpreter is idle. V8 returns memory about 8 s
+/// and 10 s later, and does nothing from then on.
 fn rest(language: Language) -> Duration {
     match language {
         Language::Node => Duration::from_secs(13),
@@ -107,7 +107,7 @@ impl Outlook {
     }
 }
 
-/// Bare bash loops on pipes, driven like the sessions.
+/// Measures bare bash loops on pipes, driven like the sessions.
 pub(super) fn floor(args: &Args) -> anyhow::Result<()> {
     println!("  bare bash loops driven by one process, `:`");
     let (steps, _) = args.steps();
@@ -138,8 +138,8 @@ pub(super) fn floor(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sessions that are used now and then, as people and agents do, beside
-/// sessions that are busy all the time.
+/// Measures sessions that are used now and then, as by people and agents, beside sessions
+/// that are busy all the time.
 pub(super) fn quiet_beside_busy(sessile: &Path, args: &Args) -> anyhow::Result<()> {
     const QUIET: usize = 16;
     const PACE: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! Rates, times and costs, printed.
+//! Prints rates, times and costs.
 
 use super::cost::{Kind, Look, Usage};
 use super::crowd::Turn;
@@ -8,11 +8,11 @@ use sessile_protocol::Language;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// From so many busy sessions on, both cores are to be used, and nobody is to
-/// wait out of proportion.
+/// From this many busy sessions on, both cores should be used, and no session should wait
+/// out of proportion.
 const HELD: [usize; 2] = [16, 100];
 
-/// All turns, by how many sessions were busy.
+/// All turns, by the number of busy sessions.
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     steps: BTreeMap<usize, Step>,
@@ -24,7 +24,7 @@ struct Step {
     elapsed: Duration,
     took: Vec<Duration>,
     cost: Look,
-    /// Runs that the cost is for: those that were answered late, too.
+    /// Runs that the cost covers, including those that were answered late.
     runs: usize,
 }
 
@@ -33,8 +33,8 @@ impl Step {
         self.answered as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// CPU microseconds that a run takes in server, keeper and kernel, and in
-    /// what they have forked.
+    /// Returns the CPU microseconds of a run in server, keeper and kernel, and in the
+    /// processes that they have forked.
     fn costs(&self) -> [f64; 4] {
         let kinds = [Kind::Server, Kind::Keeper, Kind::Kernel].map(|kind| self.cost.of(kind));
         let forks = kinds.iter().map(|usage| usage.forks).sum();

@@ -1,6 +1,6 @@
-//! Twelve commands that persistent shells are known to fail at. A case holds
-//! when it is answered in time, with the right status and exactly its output,
-//! and the session knows afterwards what it knew before.
+//! Twelve commands at which persistent shells are known to fail. A case holds if it is
+//! answered in time, with the right status and exactly its output, and the session still
+//! has its state afterwards.
 
 use super::Language;
 use super::driver::{Driver, Outcome};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub(super) const HOLDS: &str = "holds";
 
-/// A command, and what is right.
+/// A command, and its correct result.
 #[derive(Clone, Debug)]
 struct Case {
     name: &'static str,
@@ -24,7 +24,7 @@ struct Case {
 #[derive(Clone, Debug)]
 enum Output {
     Exactly(Vec<u8>),
-    /// But for empty lines around it, which a terminal may add.
+    /// Except for empty lines around it, which a terminal may add.
     Text(String),
     Bytes(u64),
     Any,
@@ -59,7 +59,7 @@ const MUCH: u64 = 50_000_000;
 const QUICK: f64 = 4.0;
 const SLOW: f64 = 20.0;
 
-/// Markers that peers look for in what comes back.
+/// Markers that peers look for in the output.
 const MARKERS: &str = "SHELLPS1PREFIX\n[PEXPECT_PROMPT>\nEXITCODESTART0EXITCODEEND\n";
 
 fn cases(language: Language) -> [Case; 12] {
@@ -160,7 +160,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Whether a case holds, or else what is wrong first, in a word.
+/// Returns whether a case holds, or its first problem in a word.
 fn judge(case: &Case, told: &Value) -> &'static str {
     let (answer, after) = (&told["answer"], &told["after"]);
     let status = answer["status"].as_i64();
@@ -199,7 +199,7 @@ fn is_exact(right: &Output, answer: &Value) -> bool {
     }
 }
 
-/// What the drivers have written in base64.
+/// Decodes the base64 of the drivers.
 fn bytes_of(text: &str) -> Vec<u8> {
     base64::prelude::BASE64_STANDARD.decode(text).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! The results as pictures: bars on a logarithmic scale, in SVG that can be
-//! read on a light and on a dark page.
+//! The results as charts: bars on a logarithmic scale, in SVG that is readable on light and
+//! dark pages.
 
 use super::results::Results;
 use super::table::{ROWS, Row, Unit};
@@ -25,7 +25,7 @@ const LABELS: f64 = 190.0;
 const BARS: f64 = 450.0;
 const LINE: f64 = 22.0;
 
-/// The pictures' files and titles.
+/// The files and titles of the charts.
 pub(super) const NAMES: [(&str, &str); 4] = [
     ("peers-warm.svg", "A warm run that does nothing (less is better)"),
     ("peers-many.svg", "Runs a second, by sessions that are busy at once (more is better)"),
@@ -33,7 +33,7 @@ pub(super) const NAMES: [(&str, &str); 4] = [
     ("peers-memory.svg", "Memory of an idle session (less is better)"),
 ];
 
-/// The rows that each of them shows.
+/// The rows of each chart.
 const SHOWN: [&[&str]; 4] = [&["noop"], &["rate1", "rate16", "rate100"], &["cold"], &["memory"]];
 
 pub(super) fn all(results: &Results) -> impl Iterator<Item = (&'static str, String)> {

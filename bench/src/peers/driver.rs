@@ -12,13 +12,13 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// To start a server, or to end all sessions.
+/// Timeout for starting a server, or ending all sessions.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 #[derive(Debug)]
 pub(super) struct Driver {
     pub(super) peer: &'static Peer,
-    /// With its version.
+    /// Including its version.
     pub(super) name: String,
     start: Start,
     process: Option<Running>,
@@ -40,13 +40,13 @@ struct Running {
     _place: Place,
 }
 
-/// What became of an order.
+/// The result of an order.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
     Answer(Value),
-    /// The peer, or its driver, says what went wrong.
+    /// The error of the peer or its driver.
     Error(String),
-    /// It did not come back, and was killed.
+    /// It did not answer, and was killed.
     Hangs,
 }
 
@@ -94,7 +94,7 @@ impl Driver {
         }
     }
 
-    /// Gives an order and waits for the answer. Who does not answer is killed,
+    /// Gives an order and waits for the answer. A driver that does not answer is killed,
     /// and started again for the next order.
     pub(super) fn ask(&mut self, order: &Value, patience: Duration) -> anyhow::Result<Outcome> {
         if self.process.is_none() {
@@ -135,7 +135,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // With its sessions and its server.
+        // Including its sessions and its server.
         let _ = self.process.is_some().then(|| self.ask(&json!({"do": "stop"}), PATIENCE));
         self.kill();
     }
@@ -153,7 +153,7 @@ fn end(pid: u32) {
     }
 }
 
-/// Ends what peers have left running, which has become ours.
+/// Ends processes that peers have left running, which are now our children.
 pub(super) fn end_leftovers() {
     for pid in descendants(std::process::id()) {
         end(pid);

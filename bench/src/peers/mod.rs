@@ -1,9 +1,8 @@
 //! The same work on other runtimes and on ours, interleaved, in one run.
 //!
-//! Each peer is driven by a process of its own, in Python, as its users would
-//! drive it (`bench/peers/`). Ours is, too, over HTTP. What is measured is kept
-//! in a file, so that a part can be measured anew: the table and the charts are
-//! made of all that is there.
+//! A separate Python process drives each peer as its users would (`bench/peers/`). Ours is
+//! driven the same way, over HTTP. The results are kept in a file, so that a part can be
+//! measured again: the table and the charts show all results in it.
 
 mod cases;
 mod chart;
@@ -40,7 +39,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Those after the part's name. Mistakes and `--help` end the process.
+    /// Parses the arguments after the part's name. Errors and `--help` end the process.
     pub(crate) fn of_command_line() -> Self {
         Self::parse_from(std::env::args().skip(1))
     }
@@ -61,7 +60,7 @@ impl Part {
         [Self::Cold, Self::Warm, Self::Many, Self::Output, Self::Memory, Self::Cases];
 }
 
-/// What a peer runs. Peers are compared within one language.
+/// The language of a peer. Peers are compared within one language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Language {
     Bash,
@@ -85,11 +84,11 @@ impl Language {
         }
     }
 
-    /// So many bytes in lines of sixteen.
+    /// Returns a command that prints this many bytes in lines of sixteen.
     fn output(self, bytes: u64) -> String {
         match self {
             Self::Bash => format!("yes 0123456789abcde 2>/dev/null | head -c {bytes}"),
-            // In a hundred parts: no peer has to take all of it as one message.
+            // In a hundred parts: no peer has to handle all of it as one message.
             Self::Python => {
                 let lines = bytes / 1600;
                 format!("for _ in range(100): print('0123456789abcde\\n' * {lines}, end='')")
@@ -98,10 +97,10 @@ impl Language {
     }
 }
 
-/// A runtime, and how its driver is called.
+/// A runtime, and the arguments of its driver.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
-    /// Its name in the file of results.
+    /// Its name in the results file.
     key: &'static str,
     title: &'static str,
     language: Language,
@@ -148,7 +147,7 @@ fn ours(language: Language) -> &'static str {
 }
 
 pub(crate) fn measure(sessile: &Path, args: &Args) -> anyhow::Result<()> {
-    // Whatever a peer leaves behind comes to us, and is ended with us.
+    // Processes that a peer leaves become our children, and are ended with us.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let mut results = Results::read(&args.results)?;
     let parts = if args.parts.is_empty() { Part::ALL.to_vec() } else { args.parts.clone() };
@@ -172,7 +171,7 @@ pub(crate) fn measure(sessile: &Path, args: &Args) -> anyhow::Result<()> {
     publish(&results, &args.page)
 }
 
-/// Puts the table and the charts where people read them.
+/// Writes the table and the charts into the documentation.
 fn publish(results: &Results, path: &Path) -> anyhow::Result<()> {
     page::replace(path, "peers", &table::markdown(results))?;
     let images = path.with_file_name("images");
@@ -183,7 +182,7 @@ fn publish(results: &Results, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sessions of ours, in a directory that ends with its driver.
+/// Our sessions, in a directory that is removed with its driver.
 #[derive(Debug)]
 struct Place {
     sessions: interrupt::Sessions,

@@ -1,4 +1,4 @@
-//! What was measured, kept in a file.
+//! Results, kept in a file.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub(super) struct Results {
     names: BTreeMap<String, String>,
     /// By row and peer.
     cells: BTreeMap<String, BTreeMap<String, Cell>>,
-    /// What became of the hard cases, by case and peer.
+    /// The results of the hard cases, by case and peer.
     cases: BTreeMap<String, BTreeMap<String, String>>,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Results {
 #[serde(untagged)]
 pub(super) enum Cell {
     Value(f64),
-    /// Why there is none.
+    /// Why there is no value.
     Missing(String),
 }
 

@@ -1,4 +1,4 @@
-//! The work that is measured, a part at a time, on all peers in turns.
+//! The measured work, one part at a time, on all peers in turns.
 
 use super::cases;
 use super::driver::{Driver, Outcome};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 const BIG: u64 = 100_000_000;
-/// Sessions whose memory is looked at.
+/// Number of sessions whose memory is measured.
 const IDLE: u64 = 16;
 
 pub(super) fn measure(
@@ -51,7 +51,7 @@ fn cold(language: Language, drivers: &mut [Driver], results: &mut Results) -> an
     Ok(())
 }
 
-/// What busy sessions do.
+/// The work of busy sessions.
 #[derive(Clone, Copy)]
 struct Loop {
     sessions: usize,
@@ -59,7 +59,7 @@ struct Loop {
     expect: &'static str,
 }
 
-/// What came of some work, over all turns.
+/// The result of some work, over all turns.
 #[derive(Clone, Default)]
 struct Looped {
     took: Vec<Duration>,
@@ -131,8 +131,8 @@ fn warm(
     Ok(())
 }
 
-/// Sessions that are busy at once. One peer's are open at a time: a hundred
-/// idle interpreters of some are a load of their own.
+/// Measures sessions that are busy at once. Only one peer's are open at a time: a hundred
+/// idle interpreters of some peers are a load by themselves.
 fn many(language: Language, drivers: &mut [Driver], results: &mut Results) -> anyhow::Result<()> {
     for (row, sessions) in [("rate1", 1), ("rate16", 16), ("rate100", 100)] {
         let work = Loop { sessions, code: language.nothing(), expect: "" };
@@ -162,7 +162,7 @@ fn output(language: Language, drivers: &mut [Driver], results: &mut Results) -> 
     let mut looped = vec![Looped::default(); drivers.len()];
     for _ in 0..ROUNDS {
         for (driver, looped) in drivers.iter_mut().zip(&mut looped) {
-            // Who has failed once is not waited for again.
+            // A peer that has failed once is not tried again.
             if looped.failure.is_none() {
                 looped.add_output(&driver.ask(&order, Duration::from_secs(60))?);
             }
@@ -188,7 +188,7 @@ fn memory(language: Language, drivers: &mut [Driver], results: &mut Results) -> 
     Ok(())
 }
 
-/// A number of an answer, or why there is none.
+/// Returns a number of an answer, or why there is none.
 fn number(outcome: &Outcome, name: &str) -> Result<f64, String> {
     match outcome {
         Outcome::Answer(answer) => answer[name].as_f64().ok_or_else(|| "no answer".to_owned()),

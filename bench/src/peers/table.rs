@@ -4,7 +4,7 @@ use super::results::{Cell, Results};
 use super::{Language, Peer, cases, chart, of, ours};
 use std::fmt::Write;
 
-/// What is compared.
+/// A comparison.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) key: &'static str,
@@ -49,7 +49,7 @@ impl Unit {
         }
     }
 
-    /// How many times better the first is.
+    /// Returns how many times better the first is.
     fn factor(self, ours: f64, other: f64) -> f64 {
         match self {
             Self::Seconds | Self::Mebibytes => other / ours,
@@ -58,10 +58,10 @@ impl Unit {
     }
 }
 
-/// How ours stands to the others in a row.
+/// How ours compares with the others in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// Better than each of them, or alone in doing it at all.
+    /// Better than each of them, or the only one that can do it.
     Ahead,
     Behind,
     Unknown,
@@ -166,7 +166,7 @@ pub(super) fn markdown(results: &Results) -> String {
     text
 }
 
-/// For a terminal: where we are not ahead.
+/// Returns the rows where we are not ahead, for a terminal.
 pub(super) fn plain(results: &Results) -> String {
     let mut text = String::new();
     for language in Language::ALL {
