@@ -250,9 +250,10 @@ fn below(pid: u32) -> u64 {
     own + memory::children(pid).into_iter().map(below).sum::<u64>()
 }
 
-/// Measures git with the setting of a sandbox, whose /etc/gitconfig has `core.checkStat =
-/// minimal`, and with git's default. With the default, git reads all files once, because
-/// the user has another id inside than in an index that was written outside.
+/// Measures git with the setting of a sandbox, whose /etc/gitconfig has
+/// `core.checkStat = minimal`, and with git's default. With the default, git reads all
+/// files once, because the user has another id inside than in an index that was written
+/// outside.
 fn git_status(sessile: &Path, tree: &Path, walls: &[Wall]) -> anyhow::Result<()> {
     let limits = [[1.2, 6.0], [1.2, 2.5]];
     git_status_by(sessile, tree, walls, ("git status", "git status --porcelain"), limits)?;

@@ -27,8 +27,8 @@ pub fn has_program(name: &str) -> bool {
     found
 }
 
-/// Returns the path of a third-party program: the value of a variable that `cargo xtask
-/// test` sets and `cargo xtask clients` prints.
+/// Returns the path of a third-party program: the value of a variable that
+/// `cargo xtask test` sets and `cargo xtask clients` prints.
 ///
 /// # Panics
 /// When it is not set, in CI; when it is set and the path does not exist.
