@@ -6,7 +6,7 @@
 //! the move when it tries to, or when it asks, and ends its own.
 //!
 //! A short-lived process speaks to the store (`Fetch`, `Fetched`): clients have no async
-//! runtime, and a server should not keep its memory.
+//! runtime, and a server should not hold the memory that this takes.
 
 use crate::restore::Identity;
 use crate::{Bounds, Launcher, RestoreError, RestoredSession, Restoring, Trust};

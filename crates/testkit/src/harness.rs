@@ -275,7 +275,7 @@ pub fn install(program: &Path, to: &Path) {
 /// Restores the default of SIGINT. Background processes of a shell ignore it, and the
 /// tests' children would inherit that.
 fn interruptible() {
-    // SAFETY: the default action is not a function of ours.
+    // SAFETY: SIG_DFL installs no handler of ours.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
 }
 
