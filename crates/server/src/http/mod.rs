@@ -143,7 +143,7 @@ pub(crate) fn router_with(app: App, mcp: Router<App>, patience: Duration) -> Rou
     router
         .route_layer(middleware::from_fn_with_state(names, query::check))
         .merge(ports::router())
-        .merge(docs::router(description))
+        .merge(docs::router(&description))
         .merge(mcp)
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
