@@ -149,7 +149,7 @@ fn prepare(writing: &OwnedFd, keeper: Pid) {
         for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGQUIT] {
             libc::signal(signal, libc::SIG_DFL);
         }
-        // A full disk is an error of the write, not the end of the process.
+        // Exceeding the file size limit is an error of the write, not the end of the process.
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
