@@ -23,9 +23,10 @@ except ImportError:
 # High enough not to collide with what user code opens or sweeps with closerange, low
 # enough for the usual limit of 1024 descriptors.
 HIGHEST = 1000
-# Size of one read. Most orders are shorter; longer ones take several reads.
+# Size of the read buffer, held while we wait. Most orders are shorter; longer ones take
+# several reads.
 CHUNK = 8192
-# The numbers of signals.
+# The largest signal number: marks are signal numbers.
 MOST_MARKS = 64
 # A channel that fails this often in a row has lost its keeper.
 HOPELESS = 50
