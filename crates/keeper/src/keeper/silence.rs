@@ -51,7 +51,8 @@ impl Live {
             return Remedy::GiveUp(about(room, language).unwrap_or_default());
         }
         if !std::mem::replace(&mut self.was_prompted, true) && self.kernel.prompt().is_ok() {
-            // Not before: the line that is asked for belongs to its last command.
+            // Not before the prompt, which asks for the last word of the shell's last command:
+            // this order would replace that command.
             if let Room::Raised { to, .. } = room {
                 let _ = self.kernel.got_room(to);
             }

@@ -108,7 +108,7 @@ impl FileJobs {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Journal {
     pub(super) tree: TreeId,
-    /// The state before. If it cannot be read, `tree` cannot be read either.
+    /// The state before, which is put back if `tree` cannot be restored.
     pub(super) before: TreeId,
     /// The runs that lead to the checkpoint.
     #[serde(default)]

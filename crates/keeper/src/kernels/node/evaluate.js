@@ -139,7 +139,7 @@ function settle(state, settled) {
   } else if (promise === null || (answer !== null && isTerminated(answer.error))) {
     settled({ __proto__: null, ended: true });
   } else {
-    // Prevents the question which kind of promise should follow it.
+    // Makes `then` create an ordinary promise, without a lookup that user code can change.
     safe.defineProperty(promise, 'constructor', UNKNOWN);
     safe.then(
       promise,

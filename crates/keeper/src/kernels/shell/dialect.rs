@@ -234,8 +234,8 @@ pub(super) trait Dialect: Debug + Sync {
     fn exit_trap(&self, dir: &str) -> String;
 
     /// Does the same if the user has an EXIT trap, given as it reads in a listing, as one
-    /// quoted word: it is no longer listed when it runs. Under a guard, the listing may
-    /// also contain parts that are not the user's.
+    /// quoted word: it is no longer listed when it runs. Under a guard, our `trap` is
+    /// removed first, because it does not belong to the user's state.
     fn last_capture(&self, dir: &str, listing: Option<&str>, guard: Guard) -> String;
 
     /// Does the same before the user's trap, which may call `exit` and leave us no other
