@@ -62,8 +62,8 @@ impl OwnName {
         (before.is_empty() && after.starts_with(b": line ")).then_some(without)
     }
 
-    /// Returns the change if the name is in the first piece of a dash message: `sh: 3:
-    /// FILE: `.
+    /// Returns the change if the name is in the first piece of a dash message:
+    /// `sh: 3: FILE: `.
     fn piece(&self, bytes: &[u8], at: usize) -> Option<Change<'_>> {
         let before = bytes[..at].strip_suffix(b": ")?;
         let digits = before.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
@@ -76,8 +76,8 @@ impl OwnName {
 }
 
 /// Whether a line that begins with the file continues with a position in it. bash writes
-/// `FILE: line 3: nosuch: command not found` for background commands, zsh `FILE:3: parse
-/// error` and `FILE:cd:3: no such file`.
+/// `FILE: line 3: nosuch: command not found` for background commands, zsh
+/// `FILE:3: parse error` and `FILE:cd:3: no such file`.
 fn is_placed(after: &[u8]) -> bool {
     let Some(after) = after.strip_prefix(b":") else { return false };
     let mut parts = after.split(|byte| *byte == b':');

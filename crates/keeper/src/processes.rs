@@ -199,9 +199,9 @@ fn is_asynchronous(pid: Pid) -> bool {
     ignores_interrupt(pid) && is_empty() && stdin.access() == Some(Access::Read)
 }
 
-/// Whether a process ignores both keyboard signals, as one started with `&` does. In `a &
-/// b & c`, bash gives the second one the run's stdin, so that nothing else distinguishes
-/// it from a program that ignores these signals of its own accord.
+/// Whether a process ignores both keyboard signals, as one started with `&` does. In
+/// `a & b & c`, bash gives the second one the run's stdin, so that nothing else
+/// distinguishes it from a program that ignores these signals of its own accord.
 pub(crate) fn may_be_asynchronous(pid: Pid) -> bool {
     let signals = Process::new(pid).signals();
     signals.is_some_and(|s| s.ignored.has(libc::SIGINT) && s.ignored.has(libc::SIGQUIT))

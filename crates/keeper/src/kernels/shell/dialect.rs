@@ -229,8 +229,8 @@ pub(super) trait Dialect: Debug + Sync {
     /// at descriptor 9, which distinguishes it from a job of the user.
     fn capture(&self, dir: &str, as_of: RunNo) -> String;
 
-    /// Returns the text of the EXIT trap: it captures to `final`, and waits. Under `set
-    /// -e` its failure must not become the shell's.
+    /// Returns the text of the EXIT trap: it captures to `final`, and waits. Under
+    /// `set -e` its failure must not become the shell's.
     fn exit_trap(&self, dir: &str) -> String;
 
     /// Does the same if the user has an EXIT trap, given as it reads in a listing, as one

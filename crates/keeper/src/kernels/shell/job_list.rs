@@ -1,9 +1,9 @@
 //! Parses a shell's answer to questions about its jobs.
 //!
 //! There are our own lines, such as `= 1234 3`: the job with that pid has ended with that
-//! status (`?` if it is unknown, `-` if the job lives). And there is the output of `jobs
-//! -l`, in which a pipeline has a line for each process, and the last one is the job's
-//! pid:
+//! status (`?` if it is unknown, `-` if the job lives). And there is the output of
+//! `jobs -l`, in which a pipeline has a line for each process, and the last one is the
+//! job's pid:
 //!
 //! ```text
 //! [2] + 1235 Running

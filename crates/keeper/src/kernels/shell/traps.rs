@@ -36,8 +36,8 @@ impl Shell {
         self.exit_trap == ExitTrap::Open || self.debug_trap.is_some() || changes_traps(text)
     }
 
-    /// Whether the text of a trap may be shown when it runs: bash does that under `set
-    /// -v`. The state is then the one that was captured last.
+    /// Whether the text of a trap may be shown when it runs: bash does that under
+    /// `set -v`. The state is then the one that was captured last.
     fn shows_traps(&self, text: &[u8]) -> bool {
         self.dialect.shows_traps() && self.is_verbose(text)
     }
