@@ -1,10 +1,10 @@
-//! How calls are made on ARM64. The system itself goes back to a call that is to
-//! be made again, before anybody sees the registers.
+//! System calls on ARM64. The system itself goes back to a call that is to be restarted,
+//! before the registers can be read.
 
 use super::Waiting;
 use std::ffi::c_long;
 
-/// `svc #0`, which is four bytes long as all are.
+/// `svc #0`: four bytes long, like every instruction.
 const CALL: u64 = 0xd400_0001;
 const CALL_LENGTH: u64 = 4;
 

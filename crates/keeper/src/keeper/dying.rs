@@ -1,12 +1,12 @@
-//! A kernel process that is gone: what it has left comes first, and only then is
-//! its death told to the session.
+//! The death of a kernel process: its leftovers are dealt with first, and only then is
+//! the session told.
 //!
 //! ```text
 //!  reaped ─► Capturing ─► Clearing ─► told
 //! ```
 //!
-//! Both stages are skipped where there is nothing to wait for. They wait for events
-//! and deadlines, and the keeper does other things meanwhile.
+//! Both stages are skipped if there is nothing to wait for. They wait for events and
+//! deadlines; the keeper does other work meanwhile.
 
 use super::bombs::{Next, Watch};
 use super::resources::Ending;
@@ -16,10 +16,10 @@ use sessile_protocol::{Code, Failure, Language};
 use sessile_session::{Input, Tick};
 use sessile_store::SavedKernel;
 
-/// How long a dead kernel's last capture, done by a fork of it, is waited for.
+/// How long to wait for a dead kernel's last capture, written by a fork of it.
 const CAPTURE_PATIENCE: Tick = 200;
 
-/// A kernel that is gone, and what is waited for.
+/// A kernel that is gone, and the stage of its death.
 #[derive(Debug)]
 pub(super) struct Death {
     exit_code: i32,
@@ -29,20 +29,21 @@ pub(super) struct Death {
 
 #[derive(Debug)]
 enum Stage {
-    /// A capture is written by a fork of the kernel, which may outlive it by a few
-    /// milliseconds; it is worth more than an older one.
+    /// A fork of the kernel still writes a capture. It may outlive the kernel by a few
+    /// milliseconds, and its capture is worth more than an older one.
     Capturing,
-    /// What runs have left at a limit: a new kernel would find no place.
+    /// Processes that runs have left fill the process limit: a new kernel would find no
+    /// place.
     Clearing { watch: Box<Watch>, left_state: bool },
 }
 
 impl Keeper {
-    /// A kernel process is gone, and reaped.
+    /// Handles the end of a kernel process that was reaped.
     pub(super) fn kernel_died(&mut self, language: Language, exit_code: i32) {
         if self.kernels.live.get(&language).is_none_or(|live| live.death.is_some()) {
             return;
         }
-        // What it reported before it died counts.
+        // Reports that it sent before it died count.
         while self.read_reports(language) {}
         if self.is_capturing(language) {
             self.dies(language, exit_code, CAPTURE_PATIENCE, Stage::Capturing);
@@ -51,7 +52,7 @@ impl Keeper {
         }
     }
 
-    /// Goes on with those that have waited long enough.
+    /// Continues with the deaths whose wait is over.
     pub(super) fn go_on_dying(&mut self) {
         let now = self.now();
         let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
@@ -67,7 +68,8 @@ impl Keeper {
         self.deadlines.set(Deadline::Deaths, due.min());
     }
 
-    /// A kernel has reported, perhaps after its end: that its capture is done.
+    /// Goes on once a dead kernel's capture is done, which its report may say after its
+    /// end.
     pub(super) fn dead_has_reported(&mut self, language: Language) {
         if self.is_capturing(language) {
             return;
@@ -79,7 +81,7 @@ impl Keeper {
         }
     }
 
-    /// Nothing of the session is left that could be waited for.
+    /// Completes all pending deaths: no process of the session is left to wait for.
     pub(super) fn tell_of_deaths(&mut self) {
         let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
         for language in languages {
@@ -124,7 +126,7 @@ impl Keeper {
         (watch, next): (Box<Watch>, Next),
     ) {
         match next {
-            // In a session that ends, no new kernel needs a place.
+            // A session that ends needs no place for a new kernel.
             Next::LookAgain(pause) if self.session.is_open() => {
                 self.dies(language, exit_code, pause, Stage::Clearing { watch, left_state });
             }
@@ -133,7 +135,8 @@ impl Keeper {
         }
     }
 
-    /// Its state is on disk by now, if it could write that.
+    /// Saves the state that the dead kernel has left, if it could write one, and deals
+    /// with its leftovers.
     fn look_after_dead(&mut self, language: Language, exit_code: i32) {
         let withheld = self.give_up_withheld(language);
         self.give_up_deferred(language);
@@ -161,7 +164,7 @@ impl Keeper {
         self.clear(language, exit_code, left_state, (watch, next));
     }
 
-    /// The session learns of it.
+    /// Tells the session of the death.
     fn told_of_dead(
         &mut self,
         language: Language,

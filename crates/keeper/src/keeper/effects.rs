@@ -1,4 +1,4 @@
-//! Doing what the session decided.
+//! Carries out the session's decisions.
 
 use super::launching::{launch, letter};
 use super::live::Force;
@@ -25,15 +25,15 @@ use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// A run that has waited for less in the queue has not noticeably done so: that
-/// is how long an interpreter takes to come up.
+/// A shorter wait in the queue is not worth a note: it is how long an interpreter takes
+/// to start.
 const WORTH_TELLING: Tick = 1000;
 
-/// The exit code of a run that was not begun: as a shell's, for what cannot be
-/// executed.
+/// Exit code of a run that was not begun: the one that shells use for a command that
+/// cannot be executed.
 const NOT_BEGUN: i32 = 126;
 
-/// A run that takes longer than this has its output read along.
+/// A run that takes longer than this has its output read while it runs.
 const WATCH_AFTER: Tick = 2;
 
 impl Keeper {
@@ -72,7 +72,7 @@ impl Keeper {
         }
     }
 
-    /// A kernel that was replaced. What it started goes on.
+    /// Removes a kernel that was replaced. The processes that it started go on.
     fn discard(&mut self, language: Language) {
         let Some(live) = self.kernels.live.get(&language) else {
             return;
@@ -171,7 +171,7 @@ impl Keeper {
             output: [live.stdout.path(), live.stderr.path()],
             env: env.as_ref().unwrap_or(&run.order.env),
             terminal: terminal.as_ref().map(TerminalOrder::as_order),
-            // Processes in a sandbox have other numbers.
+            // Processes in a sandbox have other pids there.
             floor: match self.home.confined {
                 Some(_) => None,
                 None => live.floor.map(|pid| pid.as_raw_nonzero().get().unsigned_abs()),
@@ -181,7 +181,7 @@ impl Keeper {
         if begun.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
             && let Some(confined) = &self.home.confined
         {
-            // Something of the user's has closed its descriptors, just now.
+            // The user's code has just closed the kernel's descriptors.
             let (kernel, when) = ((&mut *live.kernel, live.pid), When::Lost(REPAIR));
             begun = Privacy::ensure(&mut live.privacy, kernel, confined, beside, when)
                 .and_then(|_| live.kernel.begin(&order));
@@ -190,7 +190,7 @@ impl Keeper {
             }
         }
         if let Err(error) = begun {
-            // Nothing was sent: the kernel is as it was.
+            // Nothing was sent: the kernel's state is unchanged.
             let told = told(&error, Shortage::in_scratch);
             run.notes.push(format!("the run could not be handed to {language}: {told}"));
             self.finish_output(language);
@@ -217,11 +217,12 @@ impl Keeper {
         Beside { floor: self.kernels.origins.floor(), kernels }
     }
 
-    /// A kernel in a sandbox takes its orders where nobody else hears them.
+    /// Makes sure that a kernel in a sandbox gets its orders through a pipe that no other
+    /// process reads.
     pub(super) fn keep_private(&mut self, language: Language) -> io::Result<()> {
         let beside = self.beside_kernels();
         let live = self.kernels.live.get_mut(&language);
-        // One that is at a run gets them with the next.
+        // A busy kernel gets its private pipes before its next run.
         let live = live.filter(|live| live.current.is_none());
         match (live, &self.home.confined) {
             (Some(live), Some(confined)) => {
@@ -233,7 +234,8 @@ impl Keeper {
         }
     }
 
-    /// One that cannot is ended, and the run with it: it was not begun.
+    /// Kills a kernel that cannot be reached privately. Its run ends without having
+    /// begun.
     pub(super) fn give_up_unheard(&mut self, language: Language, number: RunNo, error: &io::Error) {
         if let Some(run) = self.runs.get_mut(&number) {
             run.notes.push(format!(
@@ -250,7 +252,8 @@ impl Keeper {
     }
 
     fn press(&mut self, language: Language, epoch: Epoch, pressure: Pressure) {
-        // Before it: most of a bomb may go with the first press, and grow again.
+        // Checked before the press: it may end most of a fork bomb, which then grows
+        // again.
         let is_crowded = self.is_crowded();
         let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
         let Some(live) = live else {
@@ -263,8 +266,8 @@ impl Keeper {
         if self.end_deferred(language, epoch) {
             return;
         }
-        // An interpreter that is deep in a read notices the interrupt when the
-        // read comes back; but the interrupt has to be there first.
+        // An interpreter inside a blocking read notices the interrupt only when the read
+        // returns, so the interrupt must be sent before the input is cut.
         let current = self.kernels.live.get(&language).and_then(|live| live.current);
         if pressure > Pressure::Interrupt
             && let Some(run) = current
@@ -275,7 +278,7 @@ impl Keeper {
 
     /// Tells the session when a run last gave a sign of life.
     fn listen(&mut self, language: Language, epoch: Epoch, run: RunNo) {
-        // What it has written and nobody has read yet is one.
+        // Output that has not been read yet is a sign of life too.
         self.catch_up(run);
         let at = self.runs.get(&run).map_or(0, |run| run.last_sign);
         self.agenda.note(Input::Heard { language, epoch, run, at });
@@ -298,12 +301,12 @@ impl Keeper {
         }
         run.finish(outcome);
         self.records.record(number, run, &self.home.directory);
-        // Whoever has followed it may look at the files next.
+        // A client that has followed the run may look at the files next.
         let follows = |waits_for: &WaitsFor| !matches!(waits_for, WaitsFor::Result(_));
         if !self.records.history.is_complete() && self.clients.waiters.any_of_run(number, follows) {
             let _ = self.records.history.complete();
         }
-        // Who only wants the result has it before anything else goes to disk.
+        // Clients that only want the result get it before anything else goes to disk.
         self.answer_waiters(number, false);
         self.busy_polling.run_ended(Instant::now());
         self.kernels.origins.seal(number);
@@ -376,8 +379,8 @@ impl Keeper {
             }
             Teardown::Terminate => {
                 let all = self.own_descendants();
-                // No SIGHUP besides: it would end a program in the middle of
-                // what it does upon SIGTERM.
+                // No SIGHUP in addition: it would end a program in the middle of its
+                // SIGTERM handler.
                 processes::signal(&all, Signal::TERM);
                 processes::signal(&all, Signal::CONT);
             }
@@ -386,7 +389,7 @@ impl Keeper {
         self.look_for_end();
     }
 
-    /// After a reset: the numbers go on, nothing else does.
+    /// Forgets everything after a reset, except the run numbers, which go on.
     fn forget(&mut self) {
         self.kernels.live.clear();
         self.output.forget();
@@ -402,7 +405,7 @@ impl Keeper {
         self.answer_closers();
     }
 
-    /// The session is closed, or begins anew.
+    /// Answers the clients that asked for a close or a reset.
     fn answer_closers(&mut self) {
         while let Some(waiter) =
             self.clients.waiters.take(|waiter| matches!(waiter.waits_for, WaitsFor::Close(_)))
@@ -419,7 +422,7 @@ impl Keeper {
     fn finish(&mut self, ending: Ending) {
         self.clear_checkpoints();
         self.close_left_pipes();
-        // Whoever deletes its directory wants nothing to be put there.
+        // If the session's directory was deleted, nothing is written there again.
         let is_deserted = self.home.watch.as_ref().is_some_and(Watch::finds_nothing);
         if !is_deserted {
             self.settle();
@@ -445,7 +448,7 @@ impl Keeper {
     }
 }
 
-/// Why a run was answered without a result.
+/// Returns the failure for a run that ends without a result.
 fn cancellation(why: Why) -> Failure {
     match why {
         Why::Reset => {

@@ -1,4 +1,4 @@
-//! What kernels report.
+//! Handles the reports of kernels.
 
 use super::live::{Force, Live};
 use super::resources::Ending;
@@ -15,7 +15,7 @@ use sessile_protocol::{EndedJob, Language, RunNo};
 use sessile_session::operations::Event;
 use sessile_session::{Epoch, Input};
 
-/// What a kernel has said of its run's end, and what it is like itself.
+/// A kernel's report of its run's end, and the condition of the kernel itself.
 #[derive(Debug)]
 pub(super) struct RunEnd {
     pub(super) ended: Ended,
@@ -24,7 +24,7 @@ pub(super) struct RunEnd {
 }
 
 impl Keeper {
-    /// Reads a kernel's reports. False when there were none.
+    /// Reads a kernel's reports. Returns false if there were none.
     pub(super) fn read_reports(&mut self, language: Language) -> bool {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return false;
@@ -71,7 +71,7 @@ impl Keeper {
                     self.input_question_answered(language, question, input);
                 }
                 Report::Dumping { path, writer } => {
-                    // Whoever says so may name anybody.
+                    // The report may name any process.
                     let is_ours = |pid: &Pid| processes::is_below(*pid, rustix::process::getpid());
                     let writer = self.home.process(writer).filter(is_ours);
                     let dumps = self.home.dumps();
@@ -93,10 +93,11 @@ impl Keeper {
         true
     }
 
-    /// A kernel that starts from a file reads it before its first run.
+    /// Handles the start of a kernel. A kernel that starts from a file reads it before
+    /// its first run.
     fn kernel_is_up(&mut self, language: Language, epoch: Epoch) {
-        // Before any code of the user's. If this fails, so it does before the first
-        // run, which tells.
+        // Before any of the user's code runs. A failure here is ignored: the same check
+        // fails again before the first run, which reports it.
         let _ = self.keep_private(language);
         let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
         let inheritance = live.and_then(|live| {
@@ -117,7 +118,7 @@ impl Keeper {
         if let Some(error) = loaded.error {
             let note = format!("the saved state of {language} could not be loaded: {error}");
             self.tell(language, None, note);
-            // A new process starts without it, and that is told.
+            // A new process starts without the state, and a note says so.
             self.step(Input::Stuck { language, epoch });
             return;
         }
@@ -139,10 +140,10 @@ impl Keeper {
         }
         let (epoch, pid) = (live.epoch, live.pid);
         if live.force != Force::None && language.is_shell() {
-            // A program that a shell was just starting when SIGINT came may
-            // have missed it; the shell has moved on, and would wait for it
-            // with the next one. One that ignores it has missed nothing: no shell
-            // moves on while it waits for such a one.
+            // A program that the shell was just starting may have missed the SIGINT. The
+            // shell has moved on, and would wait for that program together with the next
+            // one. A program that ignores SIGINT has not missed it: no shell moves on
+            // while it waits for such a program.
             let mut missed = live.awaited();
             missed.retain(|pid| !processes::may_be_asynchronous(*pid));
             processes::signal(&missed, Signal::KILL);
@@ -178,7 +179,7 @@ impl Keeper {
             run.notes.extend(is_homeless.then(|| homeless(language)));
         }
         if matches!(room, Room::Lacking(_)) || is_homeless {
-            // The run is over when the process is: no other one may get it.
+            // The run ends when the process does: no other process may get it.
             live.verdict = Some(ended.exit_code);
             return processes::signal(&[pid], Signal::KILL);
         }
@@ -186,7 +187,7 @@ impl Keeper {
         self.step(Input::Reported { language, epoch, run: ended.run, exit_code: ended.exit_code });
     }
 
-    /// The next answer tells of it.
+    /// Records the end of a background job, for the answer of the current run.
     fn job_ended(&mut self, language: Language, job: JobEnded) {
         let JobEnded { pid, run, command, exit_code } = job;
         let current = self.kernels.live.get(&language).and_then(|live| live.current);
@@ -195,13 +196,13 @@ impl Keeper {
         }
     }
 
-    /// Something is owed from now on.
+    /// Schedules a check for kernels that owe a report.
     pub(super) fn expect_reports(&mut self) {
         let due = self.now() + self.kernels.first_look();
         self.deadlines.set(Deadline::Silence, due);
     }
 
-    /// Looks at kernels that owe a report.
+    /// Checks the kernels that owe a report.
     pub(super) fn look_for_silence(&mut self) {
         let owing = self.kernels.owing();
         if owing.is_empty() {
@@ -215,7 +216,7 @@ impl Keeper {
         self.deadlines.set(Deadline::Silence, due);
     }
 
-    /// Whether a kernel has nothing more to do, and has not said so.
+    /// Whether a kernel waits for orders without having reported the end of its work.
     fn is_silent(&mut self, language: Language) -> bool {
         let Some(live) = self.kernels.live.get(&language) else {
             return false;
@@ -224,10 +225,10 @@ impl Keeper {
         if !live.kernel.awaits_orders(live.pid) {
             return false;
         }
-        // What it has said before it came to wait may only now be heard.
+        // Reports that it sent before it began to wait may not have been read yet.
         while self.read_reports(language) {}
         let live = self.kernels.live.get(&language);
-        // What was heard may have been answered with another order.
+        // A report may have been answered with another order.
         live.is_some_and(|live| {
             live.epoch == epoch
                 && live.current == run
@@ -257,7 +258,8 @@ impl Keeper {
         }
     }
 
-    /// A shell whose directory was removed had nowhere to report its run's end.
+    /// Creates a new directory for a shell whose directory was removed: it had nowhere to
+    /// report its run's end.
     fn make_place_for_reports(&mut self, language: Language) {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
@@ -276,7 +278,8 @@ impl Keeper {
         }
     }
 
-    /// Before anything that needs the kernels to write their states down.
+    /// Replaces all idle kernels whose directories were removed. Called before anything
+    /// for which the kernels write down their states.
     pub(super) fn replace_all_homeless(&mut self) {
         let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
         for language in languages {
@@ -284,8 +287,8 @@ impl Keeper {
         }
     }
 
-    /// Before an order: a kernel whose directory was removed in idle time makes
-    /// way for a new one.
+    /// Replaces a kernel whose directory was removed while it was idle. Called before an
+    /// order.
     pub(super) fn replace_homeless(&mut self, language: Language) {
         let live = self.kernels.live.get(&language);
         let is_idle = |live: &&Live| live.current.is_none() && live.death.is_none();
@@ -300,8 +303,9 @@ impl Keeper {
         }
     }
 
-    /// A report without its run's secret may be a kernel's own, which has lost the
-    /// pipe that the secret was in: code of the user's has closed its descriptors.
+    /// Gives a kernel new pipes if it has lost them. A report without the run's secret
+    /// may come from the kernel itself: if the user's code has closed its descriptors, it
+    /// has lost the pipe with the secret.
     fn renew_lost_pipes(&mut self, language: Language) {
         let beside = self.beside_kernels();
         let live = self.kernels.live.get_mut(&language);
@@ -316,7 +320,7 @@ impl Keeper {
         }
     }
 
-    /// Somebody else has written where kernels report. Once for each run.
+    /// Notes, once per run, that another process has written to the kernel's report pipe.
     fn tell_of_stray(&mut self, language: Language) {
         self.renew_lost_pipes(language);
         let run = self.kernels.live.get(&language).and_then(|live| live.current);
@@ -333,7 +337,7 @@ impl Keeper {
         }
     }
 
-    /// A note for the run that it happened in, or for the next one.
+    /// Adds a note to the run in which something happened, or to the next one.
     pub(super) fn tell(&mut self, language: Language, run: Option<RunNo>, note: String) {
         match run.and_then(|number| self.runs.get_mut(&number)) {
             Some(run) => run.notes.push(note),
@@ -342,7 +346,7 @@ impl Keeper {
     }
 }
 
-/// What a run's answer says when the directory of its kernel was removed.
+/// Returns the note for a run whose kernel's directory was removed.
 fn homeless(language: Language) -> String {
     format!(
         "the session's private directory in memory was removed or moved by something else; it \
@@ -350,7 +354,7 @@ fn homeless(language: Language) -> String {
     )
 }
 
-/// What a run's answer says of the room that is left for the next one.
+/// Returns the note about the descriptors that are left for the next run.
 pub(super) fn about(room: Room, language: Language) -> Option<String> {
     match room {
         Room::Enough => None,

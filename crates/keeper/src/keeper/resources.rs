@@ -1,4 +1,4 @@
-//! What a confined session uses, and what its limits have done.
+//! Resource use of a confined session, and the effects of its limits.
 
 use super::Keeper;
 use super::bombs::{Ended, Watch};
@@ -13,29 +13,29 @@ use sessile_sandbox::limits::{Hold, Mechanism, size};
 /// How a run came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// With a status of its own.
+    /// With its own exit status.
     Status(i32),
-    /// With its kernel.
+    /// With the death of its kernel.
     Death,
 }
 
-/// A limit that was met, and what people are told of it.
+/// A limit that was met, and the note about it.
 type Met = (MetLimit, String);
 
-/// The status of a program that was ended by SIGKILL, as shells tell it.
+/// The status of a program that was ended by SIGKILL, as shells report it.
 const KILLED: i32 = 128 + libc::SIGKILL;
 
-/// The status of a shell's command for which no process could be started.
+/// The status of a shell command for which no process could be started.
 const NO_FORK: i32 = 254;
 
-/// The statuses of programs that give up when they get no memory: by SIGABRT, as
-/// C++ does, and by SIGTRAP, as Node does.
+/// The statuses of programs that give up when they get no memory: SIGABRT, as in C++, and
+/// SIGTRAP, as in Node.
 const OUT_OF_MEMORY: [i32; 2] = [128 + libc::SIGABRT, 128 + libc::SIGTRAP];
 
 impl Keeper {
-    /// Tells what limits have done since the last look, in the run that has
-    /// come to its end meanwhile, or else in the next one. What it has left may have to
-    /// be looked after before its end is told.
+    /// Reports what limits have done since the last check, in the run that has just ended
+    /// or else in the next one. Returns a watch if the processes that the run left must
+    /// be dealt with before its end is reported.
     pub(super) fn tell_of_limits(
         &mut self,
         language: Language,
@@ -45,7 +45,7 @@ impl Keeper {
     ) -> Option<Watch> {
         let confined = self.home.confined.as_ref()?;
         let incidents = confined.take_incidents();
-        // One that went well has not been kept from starting anything.
+        // A run that succeeded was not kept from starting anything.
         if incidents == Incidents::default() && ending == Ending::Status(0) {
             return None;
         }
@@ -65,7 +65,7 @@ impl Keeper {
         watch
     }
 
-    /// The limits, and what is used of them.
+    /// Returns the limits and how much of them is used.
     pub(super) fn limits_view(&self) -> Option<LimitsView> {
         let confined = self.home.confined.as_ref()?;
         let (sandbox, hold) = (confined.sandbox(), confined.hold());
@@ -104,8 +104,8 @@ impl Keeper {
     }
 }
 
-/// Where no control group counts, the system does not tell that a limit was met.
-/// What a run's end says of it is told as what it is: a guess.
+/// Guesses which limit was met from how a run ended. Without a control group that counts,
+/// the system does not report that; the note says that it is a guess.
 fn guesses(hold: &Hold, ending: Ending, error: Option<&RunError>) -> Vec<Met> {
     let is_uncounted = |by: Mechanism| match by {
         Mechanism::Rlimit | Mechanism::UserRlimit => true,
@@ -213,7 +213,7 @@ mod tests {
         assert!(told(1, None).is_empty());
         assert!(told(1, Some(&error("ValueError", "no"))).is_empty());
         assert!(guesses(&weak, Ending::Death, None).is_empty());
-        // Control groups count, and what they say is told instead.
+        // Control groups count; their numbers are reported instead.
         let strong = hold(Mechanism::Groups(Version::Two));
         assert!(guesses(&strong, Ending::Status(254), None).is_empty());
     }

@@ -15,16 +15,16 @@
 //! - Two lines, because whatever aborts the first (SIGINT, `${x?}`, an unset
 //!   variable under `set -u`) leaves the second.
 //! - By path, because user code may close any descriptor.
-//! - Redirections on the command itself, because then what the shell prints
-//!   about the trigger (`set -x`, `set -v`, a DEBUG trap) goes to its own
-//!   stderr, which is /dev/null, before the run's takes its place.
+//! - Redirections on the command itself, because then what the shell prints about the
+//!   trigger (`set -x`, `set -v`, a DEBUG trap) goes to its own stderr, which is
+//!   /dev/null, before the run's stderr replaces it.
 //!
-//! - With a secret of the run in the second, which a text does not get to see:
-//!   bash and dash have read it ahead into their own memory, and zsh, which reads
-//!   a byte at a time, has left it in the pipe.
+//! - With a secret of the run in the second line, which a text cannot see: bash and dash
+//!   have read it ahead into their own memory, and zsh, which reads a byte at a time, has
+//!   left it in the pipe.
 //!
-//! An EXIT trap of ours writes the state down when the shell exits. It must not
-//! be seen or lost: see [`ExitTrap`].
+//! Our EXIT trap writes down the state when the shell exits. It must not be seen or lost:
+//! see [`ExitTrap`].
 
 use super::launch::{Invocation, install};
 use super::secret::{Secret, Secrets};
@@ -75,11 +75,11 @@ use voice::{Probe, Voice};
 /// Where a saved state keeps the sources of functions.
 const SOURCES: &str = "function_sources";
 
-/// Every trap of ours has this in its text.
+/// Part of the text of each of our traps.
 const MARK: &str = "__sessile_exit";
 
-/// Descriptors that a shell has to be allowed for a run and a capture: those that
-/// it saves go to 10 and above, and the user may have all below. zsh needs 17.
+/// Descriptors that a shell must be allowed for a run and a capture: those that it saves
+/// go to 10 and above, and the user may have all below. zsh needs 17.
 const ROOM: u64 = 20;
 
 /// A report is a short line.
@@ -89,29 +89,29 @@ const LONGEST_REPORT: usize = 64 << 10;
 pub(super) struct Shell {
     dialect: &'static dyn Dialect,
     voice: Voice,
-    /// Which voice works, when that is being asked.
+    /// Set while the shell is asked which words work.
     probe: Option<Probe>,
     /// Its private directory, as text that needs no quoting.
     dir: String,
-    /// The same as this process sees it, for what the shell has written there.
+    /// The same directory as this process sees it, for what the shell has written there.
     outside: PathBuf,
     orders: OwnedFd,
-    /// Where the shell finds them, when it has lost its stdin.
+    /// Where the shell finds its orders when it has lost its stdin.
     orders_path: String,
     /// The file that is sourced.
     text: RewrittenFile,
     own_name: Rc<OwnName>,
     lines: Lines,
     secrets: Secrets,
-    /// Of the line that says that the shell is up.
+    /// The secret of the line that reports that the shell is up.
     start: Secret,
-    /// Of the run before: its report may come twice.
+    /// The secret of the run before: its report may come twice.
     former: Option<Secret>,
     /// How many bytes of orders may be unread when the current run is reported:
     /// those behind the line that reports it.
     unread: Cell<usize>,
     current: Option<Current>,
-    /// Of the last run, for the next one's `$?`.
+    /// The status of the last run, for the next one's `$?`.
     status: i32,
     flags: String,
     exit_trap: ExitTrap,
@@ -119,15 +119,15 @@ pub(super) struct Shell {
     /// The user's EXIT trap in a state that is being restored.
     inherited_exit_trap: Option<String>,
     captures: Captures,
-    /// The functions that runs have defined, by name, where the shell itself
-    /// cannot list them.
+    /// The functions that runs have defined, by name, if the shell itself cannot list
+    /// them.
     functions: BTreeMap<String, String>,
     jobs: JobControl,
     background: Background,
-    /// The last run was given up by a trap of ours, or may have been.
+    /// Our trap has ended the last run, or may have.
     is_halted: bool,
-    /// Of the traps after the last run. It goes when the next begins: the shell
-    /// may yet come to lines that would list them again.
+    /// The listing of traps after the last run. It is removed when the next run begins:
+    /// the shell may still execute lines that would list them again.
     listing: Option<PathBuf>,
 }
 
@@ -137,9 +137,9 @@ struct Current {
     run: RunNo,
     secret: Secret,
     form: Form,
-    /// It is over when its `d` line has come, after a look at the traps.
+    /// It is over when its `d` line has come, after a check of the traps.
     awaits_done: bool,
-    /// The traps are listed after it, and our guard is taken away.
+    /// The traps are listed after it, and our guard is removed.
     lists_traps: bool,
     /// Errors may end the shell.
     errexit: bool,
@@ -147,18 +147,17 @@ struct Current {
     reported: Option<i32>,
     /// The jobs that its text starts.
     starts: Starts,
-    /// What is not yet answered about them.
+    /// Pending questions about them.
     asking: Asking,
 }
 
 /// How a run's streams are put in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// As redirections of the sourcing command: gone by the time that an EXIT
-    /// trap runs.
+    /// As redirections of the sourcing command: undone before an EXIT trap runs.
     Redirected,
-    /// As the shell's own streams, so that what an EXIT trap prints is part of
-    /// the run. Used when there may be such a trap.
+    /// As the shell's own streams, so that what an EXIT trap prints is part of the run.
+    /// Used when there may be such a trap.
     Replaced,
 }
 
@@ -226,7 +225,7 @@ impl Shell {
         if dialect.hides_functions() {
             shell.name_functions()?;
         }
-        // Here already, so that the user's umask is not its mode.
+        // Created now, so that the user's umask does not affect its mode.
         write_file(&shell.left("w/int"), b"")?;
         shell.keep_status(previous.status);
         // `!`, because of `set -e`: see `prompt` for what follows a failure.
@@ -245,14 +244,14 @@ impl Shell {
         Path::new(&self.dir).join(name)
     }
 
-    /// What the shell has written for us. In a sandbox, whatever else runs there
-    /// can write in that directory, too, and nowhere else of ours.
+    /// Returns the path of what the shell has written for us. In a sandbox, other
+    /// processes there can also write in that directory, but to no other files of ours.
     fn left(&self, name: &str) -> PathBuf {
         self.outside.join(name)
     }
 
-    /// Whether our trap on a signal is there. The shell may have become another
-    /// program, which the signal would be the end of.
+    /// Whether our trap on a signal is set. If the shell has executed another program,
+    /// the signal would end that.
     fn traps(&self, signal: i32, caught: Caught) -> bool {
         match self.exit_trap {
             ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } => caught.has(signal),
@@ -260,7 +259,7 @@ impl Shell {
         }
     }
 
-    /// Takes up what works, if that was asked.
+    /// Adopts the words that work, if the shell was asked.
     fn learn_voice(&mut self) {
         let outcome = self.probe.take().and_then(|probe| probe.outcome(self.dialect));
         let Some(voice) = outcome.filter(|voice| *voice != self.voice) else { return };
@@ -276,14 +275,14 @@ impl Shell {
     /// Puts the scripts that the shell reads into its directory.
     fn install(&self) -> io::Result<()> {
         for (name, text) in self.dialect.files() {
-            // dash does not tell a sourced file where it is.
+            // dash does not tell a sourced file its path.
             let text = self.voice.speak(text.replace("@DIR@", &self.dir));
             install(Path::new(&self.dir), &[(*name, &text)])?;
         }
         Ok(())
     }
 
-    /// For the next run's `$?`.
+    /// Keeps the status for the next run's `$?`.
     fn keep_status(&mut self, status: i32) {
         self.status = status;
         if status != 0 {
@@ -312,7 +311,7 @@ impl Kernel for Shell {
             let _ = std::fs::remove_file(listing);
         }
         if self.is_halted {
-            // It may have come to that only after the last run was over.
+            // The trap may have run only after the last run was over.
             let line = self.restore_interrupt_trap().unwrap_or_default();
             self.send(&line)?;
             self.is_halted = false;
@@ -332,7 +331,7 @@ impl Kernel for Shell {
         }
         if let Stdin::Bytes(stdin) = order.stdin {
             let path = self.path("i");
-            // Something in the background may still read the last one.
+            // A background process may still read the last one.
             let _ = std::fs::remove_file(&path);
             write_file(&path, stdin)?;
         }
@@ -358,15 +357,14 @@ impl Kernel for Shell {
     fn pressed(&mut self, run: RunNo, who: Pressed) -> io::Result<()> {
         let Some(current) = &mut self.current else { return Ok(()) };
         current.pressed |= who == Pressed::Kernel;
-        // What was asked about jobs may be thrown away, too.
+        // The questions about jobs may be discarded too.
         if let Asking::About(_) | Asking::AboutAtLast(_) = std::mem::take(&mut current.asking) {
             current.awaits_done = true;
         }
         let (form, lists_traps) = (current.form, current.lists_traps);
         let secret = current.secret.clone();
-        // The report line may be gone: dash throws away what it has read ahead,
-        // and a second SIGINT may have hit bash in the middle of it. Reported
-        // twice does no harm.
+        // The report line may be lost: dash discards what it has read ahead, and a second
+        // SIGINT may have hit bash in the middle of it. A second report does no harm.
         let mut report = self.report_line(&secret, self.voice);
         let done = self.done_line(&secret, self.voice);
         if form == Form::Replaced {
@@ -381,7 +379,7 @@ impl Kernel for Shell {
             return Ok(());
         }
         let mut line = self.voice.speak(self.dialect.capture(&self.dir, as_of));
-        // Its failure, without `exit` say, must not be the shell's end.
+        // Its failure, for example without `exit`, must not end the shell.
         if self.flags.contains('e') {
             line.insert_str(line.len() - 1, " || \\:");
         }
@@ -392,7 +390,7 @@ impl Kernel for Shell {
 
     fn exit(&mut self, last: LastState) -> io::Result<()> {
         let prefix = self.voice.prefix;
-        // Our trap would only delay it, if nobody needs what it writes.
+        // If its state is not needed, our trap would only delay the exit.
         let disarm = match (&self.exit_trap, last) {
             (ExitTrap::Armed { users: Some(users) }, LastState::Unwanted) => {
                 format!("{prefix}trap -- {} EXIT;", quote(users))
@@ -403,8 +401,7 @@ impl Kernel for Shell {
             (ExitTrap::Armed { .. }, LastState::Wanted)
             | (ExitTrap::Guarded { .. } | ExitTrap::Open, _) => String::new(),
         };
-        // Twice, because an interactive shell with stopped jobs refuses the first
-        // time.
+        // Twice, because an interactive shell with stopped jobs refuses the first time.
         self.send(&format!("{disarm}{prefix}exit\n{prefix}exit\n"))
     }
 
@@ -414,8 +411,7 @@ impl Kernel for Shell {
 
     fn last_words(&mut self) -> Option<SavedKernel> {
         let as_of = self.current.as_ref().map_or(RunNo(0), |c| c.run);
-        // With a hook there is a trap of ours under a guard, if the user's is the
-        // same as before.
+        // With a hook, our trap is set under a guard if the user's is the same as before.
         if self.dialect.has_exit_hook()
             && let ExitTrap::Guarded { users } = &mut self.exit_trap
         {
@@ -432,12 +428,12 @@ impl Kernel for Shell {
     }
 
     fn interrupt_signal(&mut self, caught: Caught) -> Option<i32> {
-        // It will interrupt itself.
+        // The shell will interrupt itself.
         if self.is_halted && self.dialect.halts_by_itself() {
             return None;
         }
         let errexit = self.current.as_ref().is_some_and(|current| current.errexit);
-        // An interrupt would be its end, and no trap would run.
+        // An interrupt would end the shell without running a trap.
         if errexit && self.dialect.ends_at_interrupts() {
             return self.halt_signal(caught).or(Some(libc::SIGINT));
         }
@@ -488,7 +484,7 @@ impl Kernel for Shell {
     }
 
     fn awaits_orders(&self, pid: Pid) -> bool {
-        // What was sent is read, and the next read waits.
+        // All orders have been read, and the next read blocks.
         let unread = rustix::io::ioctl_fionread(&self.orders);
         unread == Ok(0) && processes::is_reading(pid, &self.orders)
     }
@@ -502,21 +498,21 @@ impl Kernel for Shell {
         };
         current.awaits_done = true;
         current.asking = Asking::Nothing;
-        // The line that was to report expanded its words, whatever it did with
-        // them, and `$_` is the last one: the very report.
+        // The line that should have reported expanded its words, whatever it did with
+        // them, and `$_` is the last one: the report itself.
         let report = format!("{} \"$_\" >{}/s", voice.echo, self.dir);
         let done = done_line(&current.secret, voice, &self.dir);
         self.send(&format!("{report}\n{questions}{done}\n"))
     }
 }
 
-/// The names in a list of a saved state.
+/// Returns the names in a list of a saved state.
 fn names(list: Option<&Value>) -> Vec<&str> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Writes to a kernel's orders, all or nothing. The pipe has room for a
-/// hundred triggers; a kernel that reads none of them is beyond orders.
+/// Writes to a kernel's orders, all or nothing. The pipe has room for a hundred triggers;
+/// a kernel that reads none of them no longer takes orders.
 pub(super) fn write_orders(orders: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {

@@ -1,11 +1,9 @@
-//! Forks, checkpoints, rewinds and saves: doing what the session decides about
-//! them.
+//! Forks, checkpoints, rewinds and saves: carries out the session's decisions about them.
 //!
-//! `sessile_session::operations` decides, and asks by [`Task`]s; what became of
-//! each goes back as an [`Event`]. Nothing is decided here. What a task works on
-//! has a name there and its content here: images of kernels (`images`, `copies`),
-//! files of the workspace (`files`), points on disk (`record`), forks (`forks`),
-//! saves (`saves`).
+//! `sessile_session::operations` decides and orders [`Task`]s; the outcome of each goes
+//! back as an [`Event`]. Nothing is decided here. The objects of tasks have a name there
+//! and their content here: images of kernels (`images`, `copies`), files of the workspace
+//! (`files`), points on disk (`record`), forks (`forks`), saves (`saves`).
 
 mod bundle;
 pub(super) mod checkpoints;
@@ -29,7 +27,7 @@ use sessile_protocol::{Answer, Code, Failure, Language};
 use sessile_session::Urgency;
 use sessile_session::operations::{Done, Event, Order, RequestId, SaveOrder, Task};
 
-/// What a session has for its operations.
+/// State of a session's operations.
 #[derive(Default)]
 pub(super) struct Operations {
     pub(super) images: Images,
@@ -40,7 +38,7 @@ pub(super) struct Operations {
 }
 
 impl Keeper {
-    /// Takes a request, to be answered when it is decided.
+    /// Takes a request, which is answered once it is decided.
     pub(super) fn request_operation(
         &mut self,
         caller: Caller,
@@ -52,7 +50,7 @@ impl Keeper {
         Ok(None)
     }
 
-    /// The same for a save.
+    /// Does the same for a save.
     pub(super) fn request_save(
         &mut self,
         caller: Caller,
@@ -73,7 +71,7 @@ impl Keeper {
         RequestId(number)
     }
 
-    /// Whoever asked for this is gone.
+    /// Withdraws a request whose client is gone.
     pub(super) fn withdraw_operation(&mut self, ticket: WaiterId) {
         self.operate(Event::Left { request: RequestId(ticket.0) });
     }
@@ -151,15 +149,15 @@ impl Keeper {
         self.clients.answer_ticket(WaiterId(request.0), outcome, &self.reactor);
     }
 
-    /// A kernel has nothing left to say of its state.
+    /// Notes that a kernel has no more reports about its state.
     pub(super) fn has_described(&mut self, language: Language) {
         if self.session.operations().is_active() {
             self.operate(Event::Described { language });
         }
     }
 
-    /// After a reset, or at the end: nothing is needed any more. Images have been
-    /// let go of one by one.
+    /// Removes all that operations have stored, after a reset or at the end. Images have
+    /// been released one by one.
     pub(super) fn clear_checkpoints(&mut self) {
         self.operations.record.clear(&self.home.directory);
         self.remove_files();

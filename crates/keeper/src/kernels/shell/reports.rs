@@ -1,4 +1,4 @@
-//! What a shell says, and whether it is the shell that says it.
+//! Interprets reports, and checks whether they come from the shell.
 
 use super::super::{Ended, Report};
 use super::background::Asking;
@@ -6,7 +6,7 @@ use super::{Current, Form, Shell};
 use sessile_protocol::RunNo;
 
 impl Shell {
-    /// Makes sense of what has come.
+    /// Interprets the bytes that have come.
     pub(super) fn understand_all(&mut self, bytes: &[u8]) -> Vec<Report> {
         let mut reports = Vec::new();
         for line in self.lines.push(bytes) {
@@ -26,9 +26,10 @@ impl Shell {
         reports
     }
 
-    /// A report may stand behind what somebody else has written, without an end.
+    /// Returns the shell's own part of a line: a report may follow what another process
+    /// has written, without a line end.
     fn own_part<'a>(&self, line: &'a [u8]) -> &'a [u8] {
-        /// Of the kind of a report.
+        /// Length of a report's kind.
         const BEFORE: usize = "r ".len();
         let secret = self.current.as_ref().map(|current| &current.secret);
         let at = secret.and_then(|secret| secret.position_in(line)).unwrap_or(BEFORE);
@@ -76,14 +77,14 @@ impl Shell {
                 probe.hear(kind, usize::try_from(number()?.0).ok()?);
                 None
             }
-            // What is asked of a shell that is silent may bring anything up.
+            // Questions to a silent shell may produce any output.
             _ if self.probe.is_some() => None,
             _ => Some(Report::Stray),
         }
     }
 
-    /// The shell says that the text is done. It must have read the line that has
-    /// it say so: zsh reads that only then, and the others if it is a long one.
+    /// Handles the report that the text is done. The shell must have read the line that
+    /// orders the report: zsh reads it only then, and the others do if it is a long one.
     fn reported(&mut self, status: i32, flags: &str, last_job: &str) -> Option<Report> {
         let unread = rustix::io::ioctl_fionread(&self.orders).unwrap_or(0);
         if unread > self.unread.get() as u64 {
@@ -104,7 +105,8 @@ impl Shell {
         }
     }
 
-    /// The shell has said all that it was to say, but for what was asked meanwhile.
+    /// Ends the run if all reports are there, except answers to questions asked
+    /// meanwhile.
     fn said_all(&mut self) -> Option<Report> {
         let current = self.current.as_mut()?;
         match current.asking {

@@ -1,14 +1,13 @@
 //! A shell and the terminal of its run.
 //!
-//! A session leader that opens a terminal gets it as its controlling one; so a
-//! redirection is all that bash and dash need. zsh opens everything in a way that
-//! avoids it, but for the files that it compiles. With a terminal they can do job
-//! control, which is on for the time of the run only.
+//! A session leader that opens a terminal gets it as its controlling terminal, so a
+//! redirection is all that bash and dash need. zsh opens everything in a way that avoids
+//! this, except the files that it compiles. With a terminal, shells can do job control,
+//! which is on only during the run.
 //!
-//! When the terminal hangs up, the system sends SIGHUP to the shell, and to
-//! nobody else. So the shell ignores that signal for an instant: it sets the
-//! user's trap aside, says so, waits for the end of the terminal, and brings
-//! the trap back.
+//! When the terminal hangs up, the system sends SIGHUP to the shell only. So the shell
+//! ignores that signal for an instant: it sets the user's trap aside, reports that, waits
+//! for the end of the terminal, and restores the trap.
 
 use super::super::{Release, Terminal};
 use super::Shell;
@@ -24,24 +23,22 @@ use std::path::Path;
 pub(super) struct JobControl {
     way: Way,
     state: State,
-    /// Functions of ours are in the place of `fg` and `kill`.
+    /// Our functions replace `fg` and `kill`.
     is_guarded: bool,
-    /// Held open while the shell comes back from its wait for it.
+    /// Held open while the shell returns from its wait for it.
     awaited: Option<OwnedFd>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// bash looks for its terminal only when it starts, and when an `exec`
-    /// has failed.
+    /// bash looks for its terminal only when it starts, and when an `exec` has failed.
     FailedExec,
     /// dash looks for it when monitoring is turned on.
     Monitor,
-    /// zsh looks for it when it starts, and when its input is exchanged. It
-    /// keeps signals of the terminal away from itself only if it had one at its
-    /// start, and when it comes back from `suspend`. (That stops nobody: the
-    /// system stops no process whose parent is in another session, for nobody
-    /// there would wake it.)
+    /// zsh looks for it when it starts, and when its input is exchanged. It protects
+    /// itself from signals of the terminal only if it had one at its start, and when it
+    /// returns from `suspend`. (That stops nothing: the system does not stop a process
+    /// whose parent is in another session, because no process there would resume it.)
     Suspend,
     None,
 }
@@ -66,14 +63,14 @@ impl JobControl {
         self.way != Way::None
     }
 
-    /// Takes our doing out of the options that a run left.
+    /// Removes our own setting from the options that a run left.
     pub(super) fn hide(&self, flags: &mut String) {
         if self.state == State::Ours {
             flags.retain(|flag| flag != 'm');
         }
     }
 
-    /// After a run.
+    /// Ends job control after a run.
     pub(super) fn end(&mut self, dir: &str, voice: Voice) -> Option<String> {
         let was = std::mem::replace(&mut self.state, State::Off);
         (was == State::Ours).then(|| {
@@ -92,18 +89,18 @@ impl JobControl {
     }
 }
 
-/// Those by which programs are stopped.
+/// Signals by which programs are stopped.
 const TERMINAL_SIGNALS: &str = "TSTP TTIN TTOU";
 
-/// In zsh, for lines that would take away what the user has in place for the
-/// signals by which programs are stopped: then there is no job control.
+/// Guards lines in zsh that would remove the user's traps on the signals by which
+/// programs are stopped: if there are such traps, there is no job control.
 fn unless_trapped(lines: &str, dir: &str, voice: Voice) -> String {
     let patterns = TERMINAL_SIGNALS.replace(' ', "*|*\\ ");
     let list = format!("{}trap >|{dir}/k", voice.prefix);
     format!("{list};case $(<{dir}/k) in (*\\ {patterns}*) ;; (*) {lines} ;; esac")
 }
 
-/// Takes away what is still there of jobs.zsh.
+/// Removes what is left of jobs.zsh.
 fn without_guards(voice: Voice) -> String {
     let prefix = voice.prefix;
     let without = ["fg", "kill"].map(|name| {
@@ -114,7 +111,7 @@ fn without_guards(voice: Voice) -> String {
 }
 
 impl Shell {
-    /// The lines before a run with a terminal.
+    /// Returns the lines before a run with a terminal.
     pub(super) fn prepare_terminal(&mut self, terminal: Terminal<'_>) -> String {
         let (dir, prefix, path) = (&self.dir, self.voice.prefix, terminal.path);
         self.jobs.state = match self.jobs.way {
@@ -152,10 +149,9 @@ impl Shell {
                      {exec} <>{path};{reopen}\n{monitor}"
                 )
             }
-            // The exec is a line of its own, for nothing follows it; and some
-            // versions forget all traps over it. Where it was in vain, programs
-            // that are not in the shell's own process group would be stopped
-            // when they read.
+            // The exec is on its own line, because nothing after it is executed; and some
+            // versions forget all traps over it. If it had no effect, programs outside
+            // the shell's own process group would be stopped when they read.
             Way::FailedExec => format!(
                 "{open}{prefix}trap >|{dir}/k;{prefix}set -m\n{prefix}exec {dir}/nothing/at/all\n\
                  {prefix}. {dir}/k;[[ -t 255 ]] || {prefix}set +m\n"
@@ -173,7 +169,7 @@ impl Shell {
         write_file(&self.path("g"), script.as_bytes())?;
         let mut line = format!("{call} </dev/null >/dev/null 2>&1");
         if self.jobs.way == Way::Suspend {
-            // It sees then that there is no terminal any more.
+            // It then notices that there is no terminal any more.
             line = format!("{line};{}", self.reopen());
         }
         self.send(&(line + "\n"))?;

@@ -1,8 +1,8 @@
 //! The words that our own lines to a shell begin with.
 //!
-//! Users may redefine or disable any builtin, `builtin` itself included. So
-//! there are several ways to say the same, and a shell in which the first does
-//! not work any more is asked which of them do.
+//! Users may redefine or disable any builtin, even `builtin` itself. So there are several
+//! ways to express the same, and a shell in which the first does not work any more is
+//! asked which of them do.
 
 use super::dialect::Dialect;
 use crate::kernels::mentions;
@@ -11,13 +11,13 @@ use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
-/// Writes its argument to stdout whatever has become of the shell's builtins.
-/// A program takes a millisecond, so that this is for times of doubt.
+/// Writes its argument to stdout whatever has happened to the shell's builtins. A program
+/// takes a millisecond, so this is only used in doubt.
 pub(super) const SURE_ECHO: &str = "/bin/sh -c 'echo \"$0\"'";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Voice {
-    /// Gets past aliases and functions: goes in front of a builtin's name.
+    /// Bypasses aliases and functions: goes in front of a builtin's name.
     pub(super) prefix: &'static str,
     /// Sources a file.
     pub(super) source: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Voice {
     pub(super) echo: &'static str,
 }
 
-/// What a shell has answered so far about what works in it.
+/// Answers of a shell so far about what works in it.
 #[derive(Debug, Default)]
 pub(super) struct Probe {
     source: Option<usize>,
@@ -33,7 +33,7 @@ pub(super) struct Probe {
 }
 
 impl Voice {
-    /// For a shell in which the user has these functions.
+    /// Returns the words for a shell in which the user has these functions.
     pub(super) fn among(dialect: &dyn Dialect, functions: &[&str]) -> Self {
         let is_free = |words: &str| {
             let first = words.trim_start_matches('\\').split(' ').next();
@@ -45,7 +45,7 @@ impl Voice {
         Self { prefix, source, echo: echo.unwrap_or(SURE_ECHO) }
     }
 
-    /// A script of ours in the words that work.
+    /// Translates one of our scripts to the words that work.
     pub(super) fn speak(self, script: String) -> String {
         match self.prefix {
             "\\builtin " => script,
@@ -53,19 +53,19 @@ impl Voice {
         }
     }
 
-    /// The same, but sure to be heard.
+    /// Returns the same with an echo that always works.
     pub(super) fn certain(self) -> Self {
         Self { echo: SURE_ECHO, ..self }
     }
 }
 
-/// Whether a text may well take our words away.
+/// Whether a text is likely to make our words unusable.
 pub(super) fn is_doubtful(dialect: &dyn Dialect, text: &[u8]) -> bool {
     dialect.doubtful().iter().any(|word| mentions(text, word))
 }
 
-/// Lines that try everything. `!`, because a failure means nothing here, not
-/// even under `set -e`.
+/// Returns lines that try everything. `!`, because a failure means nothing here, not even
+/// under `set -e`.
 pub(super) fn questions(dialect: &dyn Dialect, dir: &str) -> io::Result<String> {
     let mut lines = String::new();
     for (at, (_, source)) in dialect.sources().iter().enumerate() {

@@ -22,7 +22,7 @@ impl Dialect for Bash {
         Status::Asked { wait: format!("\\builtin wait {pid}") }
     }
 
-    /// A script that is sourced would set off a RETURN trap of the user's.
+    /// Sourcing a script would trigger a RETURN trap of the user.
     fn perform(&self, path: &str, voice: Voice) -> String {
         format!("{}eval \"$(<{path})\"", voice.prefix)
     }
@@ -93,8 +93,8 @@ impl Dialect for Bash {
         })
     }
 
-    /// bash goes on with the next command after a program that ignores SIGINT had
-    /// to be killed. A trap runs right after the child's end, before that.
+    /// bash goes on with the next command after a program that ignores SIGINT had to be
+    /// killed. A trap runs right after the child's end, before that.
     fn stop_signal(&self) -> Option<(i32, &'static str)> {
         Some((libc::SIGRTMAX(), "RTMAX"))
     }
@@ -169,8 +169,8 @@ impl Dialect for Bash {
         ]
     }
 
-    /// Functions have ERR and RETURN traps of their own, and under `set -a` and
-    /// `set -T` they are exported and traced.
+    /// Functions have their own ERR and RETURN traps, and under `set -a` and `set -T`
+    /// they are exported and traced.
     fn shows_guard(&self, flags: &str, text: &[u8]) -> bool {
         flags.contains(['a', 'T'])
             || ["ERR", "RETURN"].iter().any(|name| has_word(text, name))
@@ -213,11 +213,11 @@ fn last_capture(dir: &str, listing: Option<&str>, guard: Guard) -> String {
     )
 }
 
-/// A line of ours that bash does not count, in front of the user's first. A
-/// number that is set in a command would be forgotten after it, but not in its
-/// redirection. A LINENO of the user's is left alone, be it unset or read-only.
+/// Returns our line in front of the user's first one, in such a way that bash does not
+/// count it. A line number that is set in a command would be forgotten after it, but not
+/// in its redirection. A LINENO of the user is left alone, whether unset or read-only.
 fn uncounted(commands: &str) -> String {
-    // Its attributes as digits: none, or `i`, is a multiple of 18.
+    // Its attributes as digits: without attributes, or with `i`, a multiple of 18.
     let is_users = "36#0${LINENO+${LINENO@a}}%18";
     let zero = format!("${{__sessile_[{is_users}?0:(${{LINENO+LINENO=}}0)]-}}");
     format!("{{ {commands} }} 2>/dev/null\"{zero}\"\n")

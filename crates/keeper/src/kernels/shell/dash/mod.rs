@@ -1,4 +1,4 @@
-//! dash, and whatever else calls itself sh.
+//! dash, and any other shell that is called sh.
 
 mod listing;
 mod restore;
@@ -17,13 +17,13 @@ use sessile_protocol::RunNo;
 pub(super) struct Dash;
 
 impl Dialect for Dash {
-    /// Its `read` has no limit.
+    /// Its `read` has no timeout.
     fn pause(&self, _: &str) -> String {
         "sleep 0.005".to_owned()
     }
 
-    /// Whoever asks, it is forgotten then, and a fork does not know it. So does a
-    /// dash at a terminal, which tells of each job before a prompt.
+    /// A status is forgotten once anyone has asked for it, and a fork does not know it. A
+    /// dash at a terminal forgets it too, because it reports each job before a prompt.
     fn status_of(&self, _: &str) -> Status {
         Status::Untold
     }
@@ -67,7 +67,8 @@ impl Dialect for Dash {
     fn first_words(&self, first: FirstWords<'_>, _: &[u8]) -> Vec<u8> {
         let FirstWords { words, traces, shows, prefix } = first;
         let line = match (shows, traces) {
-            // A number too high in messages is less of a fault than words of ours.
+            // A line number that is too high in messages is a smaller fault than our
+            // words.
             (true, _) => format!("{{ {prefix}set -v;{words} }} 2>/dev/null\n"),
             (false, true) => format!("{{ {words} }} 2>/dev/null;"),
             (false, false) => words.to_owned(),
@@ -84,7 +85,7 @@ impl Dialect for Dash {
         format!("\\return {status}\n")
     }
 
-    /// A sourced `return` would be its end.
+    /// A sourced `return` would end the shell.
     fn failing(&self, status: i32, flags: &str) -> Option<String> {
         flags.contains('e').then(|| format!("( \\exit {status} )"))
     }
@@ -97,8 +98,8 @@ impl Dialect for Dash {
         (libc::SIGRTMAX() - 1, "63")
     }
 
-    /// dash forgets at an interrupt what it has read ahead, so it is interrupted
-    /// only where the user has a trap.
+    /// At an interrupt, dash forgets what it has read ahead, so it is interrupted only if
+    /// the user has a trap.
     fn halt_trap(&self, dir: &str, prefix: &str) -> String {
         format!(
             "{{ {prefix}: {MARK}; {prefix}trap >|{dir}/w/int; while {prefix}read -r __sessile_trap; do \

@@ -19,20 +19,19 @@ use std::fmt::Write;
 #[derive(Debug)]
 pub(super) struct Zsh;
 
-/// Turns tracing off without a trace, and keeps whether it was on: words are
-/// expanded before they are shown. Nothing else would do, because while `exit`
-/// runs, zsh writes traces to a descriptor that no redirection reaches.
+/// Turns tracing off without a trace, and records whether it was on: words are expanded
+/// before they are shown. Nothing else works, because while `exit` runs, zsh writes
+/// traces to a descriptor that no redirection reaches.
 const HUSH: &str =
     "\\builtin : __sessile_exit ${__sessile_x::=$options[xtrace]} ${options[xtrace]::=off}";
 
-/// What follows an `exec` that is no command, so that `set -e` does not mind it:
-/// zsh gives it the status of the last command substitution, even of an earlier
-/// run's.
+/// Follows an `exec` without a command, so that `set -e` has no effect: zsh gives it the
+/// status of the last command substitution, even of an earlier run's.
 const SURE: &str = " || \\builtin :";
 
 impl Dialect for Zsh {
-    /// In forks: what was asked for once is forgotten, and then the status is
-    /// that of a program which is not there.
+    /// In forks: a status is forgotten once it was asked for, and is then that of a
+    /// missing program.
     fn status_of(&self, pid: &str) -> Status {
         let is_known = format!("\\builtin test -z \"$(\\builtin wait {pid} 2>&1)\"");
         Status::AskedIfKnown { is_known, wait: format!("(\\builtin wait {pid})") }
@@ -54,7 +53,7 @@ impl Dialect for Zsh {
         "PS1='%{%}'; unsetopt promptsp promptcr\n"
     }
 
-    /// `command` is for programs here.
+    /// In zsh, `command` is for programs.
     fn sources(&self) -> &'static [(&'static str, &'static str)] {
         &[
             ("\\builtin ", "\\builtin ."),
@@ -99,11 +98,11 @@ impl Dialect for Zsh {
     fn shield(&self, source: String, has_terminal: bool, shows_next: bool, voice: Voice) -> String {
         let mut always = Vec::new();
         if has_terminal {
-            // Line editing would take its next line from the terminal.
+            // Line editing would take the next line from the terminal.
             always.push(format!("{}unsetopt zle", voice.prefix));
         }
         if shows_next {
-            // If the text is aborted, the next line of ours would be shown.
+            // If the text is aborted, our next line would be shown.
             always.push(voice.speak(format!("\\exec 2>/dev/null{SURE}")));
         }
         match always.is_empty() {
@@ -116,7 +115,7 @@ impl Dialect for Zsh {
         true
     }
 
-    /// In the user's first line, which is printed by ours if it would be shown.
+    /// In the user's first line, which our words print if it would be shown.
     fn first_words(&self, first: FirstWords<'_>, text: &[u8]) -> Vec<u8> {
         let FirstWords { words, traces, shows, prefix } = first;
         let first = if traces { format!("{{ {words} }} 2>/dev/null;") } else { words.to_owned() };
@@ -126,13 +125,13 @@ impl Dialect for Zsh {
         let mut lines = text.splitn(2, |b| *b == b'\n');
         let mut words = format!("{prefix}print -rnu2 -- ").into_bytes();
         words.extend(quote_bytes(lines.next().unwrap_or_default()));
-        // Not as it is: the lines of the text would be counted from the second.
+        // Not verbatim: the lines of the text would be counted from the second.
         words.extend(lines.next().map_or(&b""[..], |_| br"$'\n'"));
         words.extend(format!(";{prefix}set -v;{first}").into_bytes());
         words
     }
 
-    /// It was taken away because it would see our lines.
+    /// It was removed because it would see our lines.
     fn debug_trap(&self, set: &str, status: i32) -> Option<String> {
         Some(match status {
             0 => format!("{set};"),
@@ -140,13 +139,13 @@ impl Dialect for Zsh {
         })
     }
 
-    /// It knows no real-time signals; nothing sends this one either.
+    /// zsh knows no real-time signals; nothing sends this one either.
     fn halt_signal(&self) -> (i32, &'static str) {
         (libc::SIGSTKFLT, "STKFLT")
     }
 
-    /// It would end at an interrupt under `set -e`, which is listed and put back as
-    /// well.
+    /// Under `set -e` an interrupt would end it, so that option is turned off, listed and
+    /// restored as well.
     fn halt_trap(&self, dir: &str, prefix: &str) -> String {
         format!(
             "{HUSH}; {{ {prefix}trap; {prefix}print \"options $- $__sessile_x\"; }} >|{dir}/w/int; \
@@ -179,8 +178,8 @@ impl Dialect for Zsh {
         )
     }
 
-    /// A word and not a comment, which zsh would drop; braces make zsh wait for
-    /// the process.
+    /// A word and not a comment, which zsh would drop; braces make zsh wait for the
+    /// process.
     fn exit_trap(&self, dir: &str) -> String {
         format!("{HUSH}; {{ \\builtin trap }} 2>/dev/null > >({})", last_capture(dir, "w/final"))
     }
@@ -234,10 +233,10 @@ impl Dialect for Zsh {
     }
 }
 
-/// How the capture script is called (see capture.zsh).
+/// Returns the call of the capture script (see capture.zsh).
 ///
-/// First of all a limit of what may be written becomes no one's end: the shell
-/// lists its traps into a pipe to this process, and would end with it.
+/// First, it ignores SIGXFSZ, so that a limit on file sizes ends nothing: the shell lists
+/// its traps into a pipe to this process, and would end with it.
 fn capture(dir: &str, out: &str, tracing: &str) -> String {
     format!(
         "\\builtin trap '' XFSZ; \\builtin set +o >|{dir}/{out}; {tracing}\\builtin set -- {out} \"$@\"; \
@@ -245,7 +244,7 @@ fn capture(dir: &str, out: &str, tracing: &str) -> String {
     )
 }
 
-/// The same once tracing was hushed.
+/// Returns the same for when tracing was turned off.
 fn last_capture(dir: &str, out: &str) -> String {
     let tracing = format!(
         "\\builtin print -r -- \"xtrace $__sessile_x\" >>{dir}/{out}; \\builtin unset __sessile_x; "
@@ -253,7 +252,7 @@ fn last_capture(dir: &str, out: &str) -> String {
     format!("\\builtin exec 2>/dev/null{SURE}; {}", capture(dir, out, &tracing))
 }
 
-/// Any bytes as one word of any POSIX shell.
+/// Returns any bytes as one word of any POSIX shell.
 fn quote_bytes(text: &[u8]) -> Vec<u8> {
     let inner = text.split(|b| *b == b'\'').collect::<Vec<_>>().join(&br"'\''"[..]);
     [b"'", &inner[..], b"'"].concat()
