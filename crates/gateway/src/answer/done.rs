@@ -1,4 +1,4 @@
-//! Answers that say little more than that it is done.
+//! Answers that say little more than that something is done.
 
 use super::Continuity;
 use serde::Serialize;
