@@ -13,7 +13,7 @@ use sessile_store::StoreError;
 use std::borrow::Cow;
 use utoipa::ToSchema;
 
-/// Stable: programs match on these.
+/// The code of an error. Stable: programs match on these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
     BadRequest,

@@ -62,7 +62,7 @@ pub(crate) fn watch(attachment: &Attachment, settings: &Settings) -> anyhow::Res
             }
         }
     });
-    // Whichever is over first.
+    // Until the user leaves or the session is over.
     while !keys.is_finished() && !shower.is_finished() {
         std::thread::sleep(FRAME);
     }

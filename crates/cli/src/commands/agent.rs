@@ -301,7 +301,7 @@ impl Server<'_> {
         }
     }
 
-    /// Looks for the server after a failure; if there is none yet, the next attempt decides.
+    /// Looks for the server again after a failure, and pauses before the next attempt.
     fn look_again(&self) {
         let _ = self.find_again();
         std::thread::sleep(following::PAUSE);

@@ -132,7 +132,7 @@ pub struct RemovedFile {
     pub removed: bool,
 }
 
-/// Something that happened to a file
+/// A change of a file
 #[derive(Clone, Debug, Serialize)]
 pub struct FileChange {
     pub path: String,

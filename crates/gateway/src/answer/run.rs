@@ -208,7 +208,7 @@ impl Output {
         Self { phase: Some(view.phase), ..Self::running(run, view) }
     }
 
-    /// The answer for a run that is still going, with its output so far.
+    /// Returns the answer for a run that is still going, with its output so far.
     #[must_use]
     pub fn running(run: RunNo, view: &OutputView) -> Self {
         let (stdout, stdout_encoding) = stream::text(cursor::whole(&view.stdout, view.phase));

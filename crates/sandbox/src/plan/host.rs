@@ -117,7 +117,7 @@ pub struct Wanted<'a> {
     pub workspace: &'a Path,
     /// Never shown, nor anything that contains it.
     pub hidden: &'a [PathBuf],
-    /// Another system tree than the host's.
+    /// A system tree other than the host's.
     pub rootfs: Option<&'a Path>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) use glob::{Glob, Specificity};
 
 /// More alternatives than these are a mistake or an attack.
 const MAX_ALTERNATIVES: usize = 64;
-/// Linux has no longer paths.
+/// The longest path on Linux.
 const MAX_LENGTH: usize = 4096;
 
 /// A checked pattern of paths.

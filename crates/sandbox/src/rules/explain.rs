@@ -4,8 +4,8 @@ use super::{Rules, Why, names};
 use crate::policy::Policy;
 
 impl Policy {
-    /// Returns the level of a path and its reason, as the end of a sentence: `rule
-    /// "**/.env*" none, priority 100`.
+    /// Returns the level of a path and its reason, as the end of a sentence:
+    /// `rule "**/.env*" none, priority 100`.
     #[must_use]
     pub fn explain(&self, path: &[u8]) -> (super::Verdict, String) {
         let rules = Rules::new(self);

@@ -1,5 +1,5 @@
-//! Pictures of a run: figures and images that are its value, or that it printed (`cat
-//! plot.png`).
+//! Pictures of a run: figures and images that are its value, or that it printed
+//! (`cat plot.png`).
 
 use super::drawing;
 use base64::Engine;

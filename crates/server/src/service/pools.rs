@@ -48,7 +48,7 @@ impl Pool {
     }
 }
 
-/// No token's name has a colon.
+/// Prefix of a pool's owner. No token's name has a colon.
 const PREFIX: &str = "pool:";
 
 /// The run that prepares a session.
