@@ -18,7 +18,7 @@ use sessile_store::SessionStatus;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How a session is marked that ended without a request.
+/// The `ended_by` of a session that ended by its idle timeout.
 const IDLE: &str = "idle timeout";
 
 const CONVERSATION: &str = "the conversation";
@@ -163,7 +163,7 @@ impl Service {
         }
     }
 
-    /// Fetches the thread of a session that was taken up from a store without it.
+    /// Restores the thread of a session that was taken up from a store without it.
     async fn take_up_thread(
         self: &Arc<Self>,
         caller: &Caller,
