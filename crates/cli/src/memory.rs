@@ -1,8 +1,8 @@
-//! How the allocator of a process that lives long gives memory back.
+//! How the allocator of a long-lived process gives memory back.
 
-/// Blocks of this size and more, bodies and outputs, go back to the system when
-/// they are freed. By itself the C library raises the size up to 32 MiB once it
-/// has seen such blocks, and keeps them for later.
+/// Blocks of this size and more, bodies and outputs, go back to the system when they are
+/// freed. By default the C library raises the threshold up to 32 MiB once it has seen
+/// such blocks, and keeps them for later.
 #[cfg(target_env = "gnu")]
 const LARGE: libc::c_int = 512 << 10;
 

@@ -112,7 +112,7 @@ struct Most {
     compact_above: Option<u64>,
 }
 
-/// Milliseconds.
+/// Parses a duration, in milliseconds.
 fn duration(text: &str) -> Result<u64, String> {
     let time = sessile_protocol::parse_duration(text).map_err(|error| error.to_string())?;
     u64::try_from(time.as_millis()).map_err(|error| error.to_string())
@@ -164,8 +164,8 @@ struct Made {
     confinement: Confinement,
 }
 
-/// What an agent on this machine has of our environment, as one of the SDKs has. The rest
-/// is the local server's, which some other program may have started.
+/// Variables of our environment that an agent on this machine gets, as with the SDKs. The
+/// others are those of the local server, which another program may have started.
 const CARRIED: [&str; 5] = ["PATH", "VIRTUAL_ENV", "LANG", "LC_ALL", "TZ"];
 
 #[derive(Debug, Args)]
@@ -210,7 +210,7 @@ struct Which {
     agent: String,
 }
 
-/// The server that carries tasks out.
+/// The server that carries out tasks.
 pub(super) struct Server<'s> {
     settings: &'s Settings,
     remote: RefCell<Rc<Remote>>,
@@ -258,8 +258,8 @@ impl Server<'_> {
         self.remote.borrow().clone()
     }
 
-    /// Looks for it once more: another one may have taken its place. The user's own one is
-    /// started again.
+    /// Looks for the server once more: another one may have taken its place. The user's
+    /// own server is started again.
     fn find_again(&self) -> anyhow::Result<()> {
         let found = match *self.remote() {
             Remote::Network { .. } => api::Api::remote(self.settings)?,
@@ -281,8 +281,8 @@ impl Server<'_> {
         self.runtime.block_on(async { answer(self.remote().call(method, path, body).await?).await })
     }
 
-    /// Has something done once. If the server dies meanwhile, nobody knows whether it has
-    /// done it: the next one is asked under the same key.
+    /// Sends a request that must be carried out once. If the server dies meanwhile, the
+    /// outcome is unknown: the next server is asked with the same key.
     fn order(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         let (key, body) = (new_key()?, body.to_string().into_bytes());
         let mut failures = 0;
@@ -301,7 +301,7 @@ impl Server<'_> {
         }
     }
 
-    /// After a failure: it may take until the next attempt.
+    /// Looks for the server again after a failure, and pauses before the next attempt.
     fn look_again(&self) {
         let _ = self.find_again();
         std::thread::sleep(following::PAUSE);
@@ -311,7 +311,7 @@ impl Server<'_> {
         self.runtime.block_on(async { answer(self.remote().upload(path, file).await?).await })
     }
 
-    /// Says whether a call may be carried out.
+    /// Approves or denies a call.
     fn decide(
         &self,
         which: &Which,
@@ -342,14 +342,14 @@ impl Server<'_> {
     }
 }
 
-/// A name for one order, which nobody else uses.
+/// Returns a unique key for a request.
 fn new_key() -> anyhow::Result<String> {
     let mut random = [0; 16];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
     Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// An answer in JSON, or why there is none.
+/// Returns the JSON of an answer, or its error.
 async fn answer(response: hyper::Response<hyper::body::Incoming>) -> anyhow::Result<Value> {
     let (status, answer) = whole(response).await?;
     said(status, &answer)
@@ -377,7 +377,7 @@ fn said(status: StatusCode, answer: &[u8]) -> anyhow::Result<Value> {
     }
 }
 
-/// What to do on the command line, where the message does not say it.
+/// Returns advice for the command line, for messages that have none.
 fn advice(code: &str) -> Option<&'static str> {
     match code {
         "agent_not_found" => {
@@ -389,7 +389,7 @@ fn advice(code: &str) -> Option<&'static str> {
 }
 
 impl Made {
-    /// The agent's session, and whether it is new.
+    /// Returns the agent's session, made if necessary.
     fn agent(&self, server: &Server<'_>) -> anyhow::Result<String> {
         if let Some(agent) = &self.agent {
             let is_made = self.model.is_some()
@@ -427,7 +427,7 @@ impl Made {
         let sandbox = self.confinement.policy(self.files)?;
         let carried = match (&*server.remote(), &sandbox) {
             (Remote::Local(_), None) => &CARRIED[..],
-            // What a sandbox is not told, it cannot tell.
+            // A sandbox cannot reveal variables that it does not get.
             (Remote::Local(_), Some(_)) | (Remote::Network { .. }, _) => &[],
         };
         let carried = carried.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));

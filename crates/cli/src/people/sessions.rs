@@ -1,4 +1,4 @@
-//! A list of sessions.
+//! Lists of sessions.
 
 use super::table::{Cell, Column, table};
 use super::words::{age, on_one_line};
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use sessile_store::{Metadata, SessionStatus};
 use std::path::Path;
 
-/// Digits of an id that are shown where there is no room for all.
+/// How many digits of an id are shown where there is no room for all.
 const DIGITS: usize = 8;
 
 pub(crate) fn list(
@@ -56,7 +56,7 @@ pub(crate) fn list(
     table(&columns, &sessions.iter().map(row).collect::<Vec<_>>(), page)
 }
 
-/// The key of a workspace's own session.
+/// Returns the key of a workspace's own session.
 fn key(metadata: &Metadata) -> Option<&str> {
     metadata.workspace.as_ref().map(|_| metadata.session_key.as_deref().unwrap_or("default"))
 }
@@ -70,7 +70,7 @@ fn colour(status: SessionStatus) -> Colour {
     }
 }
 
-/// The beginning of an id, which names the session as well.
+/// Returns the beginning of an id, long enough to be unique.
 fn short(id: &str, all: &[Metadata]) -> String {
     let is_clear = |n: &usize| {
         all.iter().filter(|m| m.session_id.as_str().starts_with(&id[..*n])).count() <= 1

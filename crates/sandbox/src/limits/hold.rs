@@ -1,4 +1,4 @@
-//! Which limit is held by what. Pure.
+//! Decides which mechanism enforces which limit. Pure.
 
 use super::group::{GroupPlan, PartPlan, Setting};
 use super::means::{Hierarchy, Means, Version};
@@ -6,12 +6,12 @@ use super::{Mechanism, size};
 use crate::check::Missing;
 use crate::policy::Limits;
 
-/// Processes and threads of a sandbox for which nothing is said, where the
-/// system holds it without further cost: a build with hundreds of jobs has room,
-/// and a program that forks without end does not take the machine.
+/// Default limit for processes and threads of a sandbox, where the system enforces it
+/// without further cost: a build with hundreds of jobs has room, and a program that forks
+/// without end does not take down the machine.
 pub const DEFAULT_PROCESSES: u64 = 4096;
 
-/// How the limits of a sandbox are held.
+/// How the limits of a sandbox are enforced.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hold {
     pub memory: Option<Held<u64>>,
@@ -22,11 +22,11 @@ pub struct Hold {
     pub layer: Option<Held<u64>>,
     /// The control group to be made.
     pub group: Option<GroupPlan>,
-    /// Bytes that the private directories have together.
+    /// Size of all private directories together.
     pub private_bytes: u64,
-    /// Process numbers within the sandbox, if these are limited.
+    /// Limit for pids within the sandbox, if there is one.
     pub numbers: Option<u64>,
-    /// What is weaker than it was asked for.
+    /// What is weaker than requested.
     pub notes: Vec<String>,
 }
 
@@ -37,8 +37,7 @@ pub struct Held<T> {
 }
 
 impl Hold {
-    /// What each process of the sandbox is limited to by itself, as the system
-    /// numbers it.
+    /// Returns the resource limits of each process of the sandbox, by their system numbers.
     pub(crate) fn rlimits(&self) -> Vec<(u32, u64)> {
         let of = |resource: u32, held: Option<Held<u64>>| match held?.by {
             Mechanism::Rlimit | Mechanism::UserRlimit => Some((resource, held?.limit)),
@@ -55,10 +54,10 @@ impl Hold {
     }
 }
 
-/// Decides. `name` is what the control group is called.
+/// Decides. `name` is the name of the control group.
 ///
 /// # Errors
-/// What is missing for a limit that nothing here can hold.
+/// With what is missing for a limit that cannot be enforced here.
 pub fn hold(limits: &Limits, means: &Means, name: &str) -> Result<Hold, Missing> {
     let mut hold = Hold::default();
     let mut parts = Parts::default();
@@ -89,8 +88,7 @@ pub fn hold(limits: &Limits, means: &Means, name: &str) -> Result<Hold, Missing>
     hold.open_files = limits.open_files.map(|limit| Held { limit, by });
     let by = Mechanism::FileSystem;
     hold.layer = limits.layer_bytes.map(|limit| Held { limit, by });
-    // They are in memory, and what fills that up is no program that could be
-    // killed for it.
+    // They are in memory, and when they fill it up, there is no program to kill for it.
     let memory = limits.memory_bytes.map_or(means.total_memory / 4, |bytes| bytes / 2);
     hold.private_bytes = limits.layer_bytes.map_or(memory, |layer| layer.min(memory));
     hold.group = (!parts.0.is_empty()).then(|| GroupPlan { name: name.to_owned(), parts: parts.0 });
@@ -105,7 +103,7 @@ fn processes(
     let limit = asked.unwrap_or(DEFAULT_PROCESSES);
     let setting = || vec![Setting::must("pids.max", limit.to_string())];
     match (&means.pids, asked) {
-        // The guard would be counted as well, were it not outside.
+        // The guard is not counted, because it is outside.
         (Some(hierarchy), Some(_)) => {
             Ok(Some(Held { limit, by: parts.add(hierarchy, "pids", setting()) }))
         }
@@ -150,7 +148,7 @@ impl Parts {
     }
 }
 
-/// Memory that is swapped out is memory, too: a limit is a limit.
+/// Returns the settings for memory. Swapped memory counts, too: a limit is a limit.
 fn memory(version: Version, bytes: u64) -> Vec<Setting> {
     match version {
         Version::One => vec![
@@ -164,7 +162,7 @@ fn memory(version: Version, bytes: u64) -> Vec<Setting> {
     }
 }
 
-/// In a tenth of a second.
+/// Returns the settings for CPUs: a quota for each tenth of a second.
 fn cpus(version: Version, cpus: f64) -> Vec<Setting> {
     const PERIOD: u64 = 100_000;
     let quota = ((cpus * PERIOD as f64) as u64).max(1000);
@@ -177,10 +175,9 @@ fn cpus(version: Version, cpus: f64) -> Vec<Setting> {
     }
 }
 
-/// An eighth of what other programs get where they want the same core. Measured
-/// with twenty sandboxes that do harm at once: a run of 2 ms beside them takes 13
-/// without this and 3 to 7 with it. Where nobody else wants the core it changes
-/// nothing.
+/// Returns a weight of an eighth of other programs' that compete for the same core.
+/// Measured with twenty harmful sandboxes at once: a run of 2 ms beside them takes 13 ms
+/// without this, and 3 to 7 ms with it. Without competition it changes nothing.
 fn weight(version: Version) -> Vec<Setting> {
     match version {
         Version::One => vec![Setting::may("cpu.shares", "128".to_owned())],

@@ -1,4 +1,4 @@
-//! What an agent is doing, and what has become of its tasks.
+//! What an agent is doing, and the state of its tasks.
 
 use super::digest::{Digest, TaskLine, entry_at};
 use super::profile::Profile;
@@ -166,7 +166,7 @@ impl TaskView {
         }
     }
 
-    /// The newest ones, newest first.
+    /// Returns the newest tasks, newest first.
     pub(super) fn list(directory: &Directory, limit: usize) -> Result<Vec<Self>, ServiceError> {
         let reader = Reader::open(directory)?;
         reader.digest.tasks.iter().rev().take(limit).map(|line| reader.view(line)).collect()

@@ -10,7 +10,7 @@ use utoipa::Modify;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
-/// Says how a token is sent.
+/// Describes how a token is sent.
 pub(super) struct Security;
 
 impl Modify for Security {
@@ -21,7 +21,7 @@ impl Modify for Security {
     }
 }
 
-/// A page of our own, which needs nothing from elsewhere.
+/// A self-contained page: it loads nothing from elsewhere.
 const PAGE: &str = include_str!("docs.html");
 
 /// Serves the description as text: as objects it takes ten times the memory, for as long as

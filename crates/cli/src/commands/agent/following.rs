@@ -1,4 +1,4 @@
-//! A task's events, as they come.
+//! Follows a task's events.
 
 use super::{Server, showing};
 use crate::call::{Remote, next_part};
@@ -8,7 +8,7 @@ use sessile_agent::model::{Sse, SseEvent};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-/// A server that was killed is back within this, or has to be started by hand.
+/// A killed server is back within this time, or has to be started by hand.
 pub(super) const ATTEMPTS: u32 = 20;
 pub(super) const PAUSE: Duration = Duration::from_millis(250);
 
@@ -18,7 +18,7 @@ enum Flow {
     Over,
 }
 
-/// Shows what happens until the task ends, whatever becomes of the connection.
+/// Shows events until the task ends, across lost connections.
 pub(super) fn follow(
     server: &Server<'_>,
     agent: &str,
@@ -31,7 +31,7 @@ pub(super) fn follow(
         let before = view.after;
         match server.runtime.block_on(view.connection(&server.remote())) {
             Ok(Flow::Over) => return Ok(()),
-            // Nothing is under way, and the end was not in it: it was before.
+            // No new entries, and no end among them: the task had ended before.
             Ok(Flow::More) if view.after == before => return Ok(()),
             Ok(Flow::More) => failures = 0,
             Err(error) if failures == ATTEMPTS => {
@@ -51,7 +51,7 @@ pub(super) fn follow(
     }
 }
 
-/// All entries that there are.
+/// Reads all existing entries.
 pub(super) fn entries(
     server: &Server<'_>,
     agent: &str,
@@ -92,10 +92,10 @@ struct View<'a> {
     agent: &'a str,
     task: u64,
     quiet: bool,
-    /// The task's own entry was seen: what comes is of this task.
+    /// The task's own entry was seen: what follows belongs to this task.
     begun: bool,
     after: u64,
-    /// Words of the reply that is under way.
+    /// The text of the current reply that was shown.
     shown: String,
 }
 
@@ -135,7 +135,7 @@ impl View<'_> {
         }
     }
 
-    /// What came of the answer does not count: it comes again as a whole.
+    /// Drops the partial answer: it comes again as a whole.
     fn retry(&mut self, data: &Value) {
         if !self.begun || self.quiet {
             return;
@@ -146,7 +146,7 @@ impl View<'_> {
         eprintln!("  ({why}; asked again in {seconds:.1} s)");
     }
 
-    /// Words that no reply followed have a line of their own.
+    /// Ends the line of a partial reply.
     fn break_off(&mut self) {
         if !std::mem::take(&mut self.shown).is_empty() {
             println!();
@@ -166,7 +166,7 @@ impl View<'_> {
         if entry["type"] != "reply" {
             self.break_off();
         }
-        // How it ended is told by whoever has waited for it.
+        // The caller shows how the task ended.
         if !self.quiet && !is_over {
             let is_reply = entry["type"] == "reply";
             if is_reply {
@@ -180,7 +180,7 @@ impl View<'_> {
         if is_over { Flow::Over } else { Flow::More }
     }
 
-    /// Asks the person at the terminal. Without one, the call waits for somebody else.
+    /// Asks the user at the terminal. Without a terminal, the call waits for another approver.
     async fn approve(&mut self, remote: &Remote, data: &Value) -> anyhow::Result<()> {
         if self.quiet || !io::stdin().is_terminal() {
             let (agent, call) = (self.agent, data["call"].as_str().unwrap_or_default());

@@ -1,25 +1,25 @@
-//! Ctrl-C while a task is followed: the task is the server's, and goes on. Whoever leaves
-//! is told how to come back to it, and how to stop it.
+//! Ctrl-C while a task is followed: the task belongs to the server, and goes on. A
+//! message says how to return to it, and how to stop it.
 
 use crate::interrupts;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, Once, PoisonError};
 
-/// As of a shell that was interrupted.
+/// The exit code of a shell after an interrupt.
 const INTERRUPTED: i32 = 130;
 
 /// The agent whose task is followed.
 static FOLLOWED: Mutex<Option<String>> = Mutex::new(None);
 static WATCHING: Once = Once::new();
 
-/// The time in which a task is followed.
+/// Marks the time in which a task is followed.
 pub(super) struct Following;
 
 impl Following {
     pub(super) fn of(agent: &str) -> anyhow::Result<Self> {
         let signals = interrupts::watch()?;
-        // A thread of its own, because a question at the terminal blocks.
+        // A separate thread, because a question at the terminal blocks.
         WATCHING.call_once(|| drop(std::thread::spawn(move || leave(signals))));
         set(Some(agent.to_owned()));
         Ok(Self)

@@ -1,14 +1,14 @@
-//! A thread for people.
+//! Shows a thread to people.
 
 use crate::output;
 use serde_json::Value;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// As much of a call or an outcome as fits into a line.
+/// How much of a call or an outcome is shown: one line.
 const LINE: usize = 160;
 
-/// An entry in a few lines.
+/// Shows an entry in a few lines.
 pub(super) fn entry(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
     match entry["type"].as_str() {
         Some("task") => writeln!(out, "task {}: {}", entry["task"], text(&entry["text"]))?,
@@ -43,7 +43,7 @@ pub(super) fn entry(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a reply says.
+/// Shows the text of a reply.
 pub(super) fn words(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
     for block in entry["blocks"].as_array().into_iter().flatten() {
         if block["type"] == "text" {
@@ -53,8 +53,8 @@ pub(super) fn words(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The words of a reply of which these were shown already: some may have come before we
-/// did, or while we were late.
+/// Shows the rest of a reply's text, of which `shown` was shown already. Pieces may be
+/// missing in it: they came before we connected, or while we were too slow.
 pub(super) fn rest(entry: &Value, shown: &str, out: &mut impl Write) -> anyhow::Result<()> {
     if shown.is_empty() {
         return words(entry, out);
@@ -72,7 +72,7 @@ pub(super) fn rest(entry: &Value, shown: &str, out: &mut impl Write) -> anyhow::
     Ok(())
 }
 
-/// What a reply wants to be done.
+/// Shows the calls of a reply.
 pub(super) fn calls(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
     for block in entry["blocks"].as_array().into_iter().flatten() {
         if block["type"] == "call" {
@@ -87,7 +87,7 @@ pub(super) fn calls(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a command-line agent does.
+/// Shows an activity of a command-line agent.
 fn activity(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
     match entry["activity"].as_str() {
         Some("text") => writeln!(out, "{}", text(&entry["text"]))?,
@@ -103,13 +103,13 @@ fn activity(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How far an agent has gone back.
+/// Shows the result of a rewind.
 pub(super) fn rewound(answer: &Value) -> anyhow::Result<ExitCode> {
     output::json(answer)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// How a task ended, and how to go on.
+/// Shows how a task ended, and how to go on.
 pub(super) fn ending(view: &Value, agent: &str) {
     let spent = &view["spent"];
     let tokens =
@@ -135,7 +135,7 @@ pub(super) fn ending(view: &Value, agent: &str) {
     );
 }
 
-/// What had become of the session, unless it was live.
+/// Returns what became of the session, unless it was live.
 fn continuity(value: &Value) -> Option<String> {
     let status = value["status"].as_str().filter(|status| *status != "live")?;
     let lost = value["lost"].as_array().into_iter().flatten().map(text).collect::<Vec<_>>();
@@ -151,7 +151,8 @@ fn text(value: &Value) -> &str {
 
 fn line(text: &str) -> String {
     let first = text.trim().lines().next().unwrap_or_default();
-    // Tabs, such as those behind line numbers, hold words apart.
+    // Control characters become blanks, because tabs, such as those behind line numbers,
+    // separate words.
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let mut line: String = first.chars().take(LINE).map(plain).collect();
     if line.len() < text.trim().len() {
