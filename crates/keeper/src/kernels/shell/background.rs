@@ -223,22 +223,22 @@ impl Shell {
     fn send_questions(&self, span: Span, secret: &Secret) -> io::Result<()> {
         let dir = &self.dir;
         write_file(&self.path("a"), self.questions(span).as_bytes())?;
-        let perform = self.dialect.perform(&format!("{dir}/a"), self.voice);
-        let answered = format!("{} \"k {secret}\" >{dir}/s", self.voice.echo);
+        let perform = self.dialect.perform(&format!("{dir}/a"), self.calls);
+        let answered = format!("{} \"k {secret}\" >{dir}/s", self.calls.echo);
         self.send(&format!("{perform} >|{dir}/w/j 2>/dev/null || \\:\n{answered}\n"))
     }
 
     /// A script that says how the jobs among some processes are (see job_list.rs).
-    fn questions(&self, span: Span) -> String {
-        let list = format!("{}jobs -l || \\:\n", self.voice.prefix);
+    fn probe_lines(&self, span: Span) -> String {
+        let list = format!("{}jobs -l || \\:\n", self.calls.prefix);
         if span.is_empty() {
             return list;
         }
         let last = span.last;
-        let (dir, prefix, echo) = (&self.dir, self.voice.prefix, self.voice.echo);
+        let (dir, prefix, echo) = (&self.dir, self.calls.prefix, self.calls.echo);
         // Without it the question is only asked a little earlier.
         let pause = match make_fifo(&self.path("p")) {
-            Ok(()) => self.voice.speak(self.dialect.pause(dir)),
+            Ok(()) => self.calls.rewrite(self.dialect.pause(dir)),
             Err(_) => "\\:".to_owned(),
         };
         // A fork has a file of ours at descriptor 9, by which it is told from a
@@ -266,7 +266,7 @@ impl Shell {
 
     /// A command that says how a process ended that may have been a job.
     fn about_number(&self, pid: u32, last: u32) -> String {
-        let (dir, prefix, echo) = (&self.dir, self.voice.prefix, self.voice.echo);
+        let (dir, prefix, echo) = (&self.dir, self.calls.prefix, self.calls.echo);
         let unknown = if pid == last { format!("{echo} '= {pid} ?'") } else { "\\:".to_owned() };
         format!(
             "if {prefix}kill -0 {pid}; then \\:; else {prefix}wait {pid} 2>|{dir}/w/k && \\:; \
@@ -322,12 +322,12 @@ impl Shell {
     }
 
     fn say_of_job(&self, pid: &str, status: &str, secret: &Secret) -> String {
-        format!("{} \"j {secret} {pid} {status}\" >{}/s", self.voice.echo, self.dir)
+        format!("{} \"j {secret} {pid} {status}\" >{}/s", self.calls.echo, self.dir)
     }
 
     /// A command that says how a job ended, if it did.
     fn about_job(&self, pid: &str, secret: &Secret) -> String {
-        let (dir, prefix) = (&self.dir, self.voice.prefix);
+        let (dir, prefix) = (&self.dir, self.calls.prefix);
         let say = |status: &str| self.say_of_job(pid, status, secret);
         let status = say("$?");
         let ended = match self.dialect.status_of(pid) {
@@ -345,7 +345,7 @@ impl Shell {
             }
             Status::Untold => say("?"),
         };
-        let ended = self.voice.speak(ended);
+        let ended = self.calls.rewrite(ended);
         format!("if {prefix}kill -0 {pid} 2>/dev/null; then \\:; else {ended}; fi")
     }
 

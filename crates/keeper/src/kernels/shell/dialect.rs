@@ -1,9 +1,9 @@
 //! What differs between shells. Each has a folder of its own, with its scripts,
 //! its listings, and its quirks.
 
+use super::builtin_calls::BuiltinCalls;
 use super::terminal::Way;
 use super::view::Interpreted;
-use super::voice::Voice;
 use super::{bash, dash, quote, zsh};
 use sessile_protocol::{Language, RunNo};
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ pub(super) trait Dialect: Debug + Sync {
         format!("{source} {dir}/restore </dev/null >/dev/null 2>&1")
     }
 
-    // Which words of ours work in it (see voice.rs).
+    // Which words of ours work in it (see builtin_calls.rs).
 
     /// Prefixes with a way to source, from the best on.
     fn sources(&self) -> &'static [(&'static str, &'static str)];
@@ -89,19 +89,23 @@ pub(super) trait Dialect: Debug + Sync {
     fn echoes(&self) -> &'static [&'static str];
 
     /// What a text may take our words away with.
-    fn doubtful(&self) -> &'static [&'static str];
+    fn redefining_words(&self) -> &'static [&'static str];
 
     // Runs (see trigger.rs).
 
     /// How variables are set for one run alone.
-    fn environment(&self, variables: &BTreeMap<String, String>, voice: Voice) -> Environment {
+    fn environment(
+        &self,
+        variables: &BTreeMap<String, String>,
+        calls: BuiltinCalls,
+    ) -> Environment {
         let mut source = assignments(variables);
-        source.push_str(voice.source);
+        source.push_str(calls.source);
         Environment { source, ..Environment::default() }
     }
 
     /// `exec` for redirections.
-    fn exec(&self, _: Voice) -> String {
+    fn exec(&self, _: BuiltinCalls) -> String {
         // `builtin exec` would undo them.
         "\\exec".to_owned()
     }
@@ -112,7 +116,13 @@ pub(super) trait Dialect: Debug + Sync {
     }
 
     /// Goes around the command that sources a text, whatever becomes of that.
-    fn shield(&self, source: String, _has_terminal: bool, _shows_next: bool, _: Voice) -> String {
+    fn shield(
+        &self,
+        source: String,
+        _has_terminal: bool,
+        _shows_next: bool,
+        _: BuiltinCalls,
+    ) -> String {
         source
     }
 
@@ -130,8 +140,8 @@ pub(super) trait Dialect: Debug + Sync {
 
     /// A script that does nothing but have a status. No alias or function of the
     /// user's gets in between.
-    fn returning(&self, status: i32, voice: Voice) -> String {
-        match voice.prefix {
+    fn returning(&self, status: i32, calls: BuiltinCalls) -> String {
+        match calls.prefix {
             // Then `return` may be anything.
             "\\" => format!("/bin/sh -c 'exit {status}'\n"),
             prefix => format!("{prefix}return {status}\n"),
@@ -165,8 +175,8 @@ pub(super) trait Dialect: Debug + Sync {
     }
 
     /// Has it do what a script of ours says.
-    fn perform(&self, path: &str, voice: Voice) -> String {
-        format!("{} {path}", voice.source)
+    fn perform(&self, path: &str, calls: BuiltinCalls) -> String {
+        format!("{} {path}", calls.source)
     }
 
     // Signals (see shell.rs).
@@ -279,8 +289,8 @@ pub(super) trait Dialect: Debug + Sync {
 
     /// A script that sets the user's trap on SIGHUP aside around some commands,
     /// and the words behind the script's path.
-    fn without_hangups(&self, dir: &str, commands: &str, voice: Voice) -> (String, String) {
-        let (prefix, source) = (voice.prefix, voice.source);
+    fn without_hangups(&self, dir: &str, commands: &str, calls: BuiltinCalls) -> (String, String) {
+        let (prefix, source) = (calls.prefix, calls.source);
         let script =
             format!("{prefix}trap >|{dir}/k;{commands};{prefix}trap - HUP;{source} {dir}/k\n");
         (script, String::new())

@@ -43,7 +43,7 @@ impl Shell {
             "ready" if word != Some(self.start.as_str()) => Some(Report::Stray),
             "ready" => {
                 words.next_back().unwrap_or_default().clone_into(&mut self.flags);
-                self.learn_voice();
+                self.use_probed_calls();
                 let users = self.inherited_exit_trap.take();
                 let line = self.arm(users);
                 self.send(&line).ok()?;
@@ -137,7 +137,7 @@ impl Shell {
         let current = self.current.take_if(|current| current.reported.is_some())?;
         let (run, mut status) = (current.run, current.reported?);
         self.former = Some(current.secret);
-        self.learn_voice();
+        self.use_probed_calls();
         let is_forgotten = status == 0 || self.is_halted;
         if current.pressed && is_forgotten && self.dialect.forgets_interrupts() {
             status = 128 + libc::SIGINT;
@@ -146,9 +146,9 @@ impl Shell {
             let _ = self.send(&line);
         }
         if current.form == Form::Replaced && self.flags.contains('x') {
-            let _ = self.send(&format!("{}set -x\n", self.voice.prefix));
+            let _ = self.send(&format!("{}set -x\n", self.calls.prefix));
         }
-        if let Some(line) = self.jobs.end(&self.dir, self.voice) {
+        if let Some(line) = self.jobs.end(&self.dir, self.calls) {
             let _ = self.send(&line);
         }
         self.keep_status(status);

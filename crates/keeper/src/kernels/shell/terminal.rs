@@ -12,8 +12,8 @@
 
 use super::super::{Release, Terminal};
 use super::Shell;
+use super::builtin_calls::BuiltinCalls;
 use super::dialect::Dialect;
-use super::voice::Voice;
 use crate::scratch::{make_fifo, open_both_ways, write_file};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -74,18 +74,18 @@ impl JobControl {
     }
 
     /// After a run.
-    pub(super) fn end(&mut self, dir: &str, voice: Voice) -> Option<String> {
+    pub(super) fn end(&mut self, dir: &str, calls: BuiltinCalls) -> Option<String> {
         let was = std::mem::replace(&mut self.state, State::Off);
         (was == State::Ours).then(|| {
-            let prefix = voice.prefix;
+            let prefix = calls.prefix;
             let mut line = format!("{prefix}set +m");
             if self.way == Way::Suspend {
                 let signals =
                     format!("{prefix}trap '' {TERMINAL_SIGNALS};{prefix}trap - {TERMINAL_SIGNALS}");
-                line = format!("{line};{}", unless_trapped(&signals, dir, voice));
+                line = format!("{line};{}", unless_trapped(&signals, dir, calls));
             }
             if std::mem::take(&mut self.is_guarded) {
-                line.push_str(&without_guards(voice));
+                line.push_str(&without_guards(calls));
             }
             line + "\n"
         })
@@ -97,15 +97,15 @@ const TERMINAL_SIGNALS: &str = "TSTP TTIN TTOU";
 
 /// In zsh, for lines that would take away what the user has in place for the
 /// signals by which programs are stopped: then there is no job control.
-fn unless_trapped(lines: &str, dir: &str, voice: Voice) -> String {
+fn unless_trapped(lines: &str, dir: &str, calls: BuiltinCalls) -> String {
     let patterns = TERMINAL_SIGNALS.replace(' ', "*|*\\ ");
-    let list = format!("{}trap >|{dir}/k", voice.prefix);
+    let list = format!("{}trap >|{dir}/k", calls.prefix);
     format!("{list};case $(<{dir}/k) in (*\\ {patterns}*) ;; (*) {lines} ;; esac")
 }
 
 /// Takes away what is still there of jobs.zsh.
-fn without_guards(voice: Voice) -> String {
-    let prefix = voice.prefix;
+fn without_guards(calls: BuiltinCalls) -> String {
+    let prefix = calls.prefix;
     let without = ["fg", "kill"].map(|name| {
         let is_ours = format!("[[ $({prefix}whence -f {name}) == *__sessile_jobs* ]]");
         format!(";{is_ours} && {prefix}unfunction {name}")
@@ -116,7 +116,7 @@ fn without_guards(voice: Voice) -> String {
 impl Shell {
     /// The lines before a run with a terminal.
     pub(super) fn prepare_terminal(&mut self, terminal: Terminal<'_>) -> String {
-        let (dir, prefix, path) = (&self.dir, self.voice.prefix, terminal.path);
+        let (dir, prefix, path) = (&self.dir, self.calls.prefix, terminal.path);
         self.jobs.state = match self.jobs.way {
             Way::None => return String::new(),
             Way::FailedExec | Way::Monitor | Way::Suspend if self.flags.contains('m') => {
@@ -128,7 +128,7 @@ impl Shell {
             Way::None | Way::FailedExec | Way::Monitor => format!("{prefix}set -m\n"),
             Way::Suspend => {
                 let lines = format!("{prefix}set -m && {prefix}suspend -f");
-                let mut line = unless_trapped(&lines, dir, self.voice);
+                let mut line = unless_trapped(&lines, dir, self.calls);
                 if terminal.has_leftovers {
                     let _ = write_file(&self.path("j"), include_bytes!("zsh/jobs.zsh"));
                     let source = format!("{prefix}emulate zsh -c '{prefix}. {dir}/j'");
@@ -164,12 +164,12 @@ impl Shell {
     }
 
     pub(super) fn release_terminal(&mut self) -> io::Result<Release> {
-        let (dir, voice) = (&self.dir, self.voice);
-        let prefix = voice.prefix;
+        let (dir, calls) = (&self.dir, self.calls);
+        let prefix = calls.prefix;
         make_fifo(&self.path("u"))?;
-        let wait = format!("{prefix}trap '' HUP;{} g >{dir}/s;{prefix}: <{dir}/u", voice.echo);
-        let (script, words) = self.dialect.without_hangups(dir, &wait, voice);
-        let call = format!("{} {dir}/g{words}", voice.source);
+        let wait = format!("{prefix}trap '' HUP;{} g >{dir}/s;{prefix}: <{dir}/u", calls.echo);
+        let (script, words) = self.dialect.without_hangups(dir, &wait, calls);
+        let call = format!("{} {dir}/g{words}", calls.source);
         write_file(&self.path("g"), script.as_bytes())?;
         let mut line = format!("{call} </dev/null >/dev/null 2>&1");
         if self.jobs.way == Way::Suspend {

@@ -232,7 +232,7 @@ class Bash(Shell):
     name = "bash"
     argv = ["bash", "--norc", "--noprofile", "--noediting", "+o", "history", "+H", "-i", "-s"]
     files = ["bash/capture.bash"]
-    # Another word where the user has a function of that name (see voice.rs).
+    # Another word where the user has a function of that name (see builtin_calls.rs).
     prefix = "\\builtin "
 
     def source(self, d):
