@@ -117,7 +117,7 @@ impl Keeper {
     /// go on starting processes at the limit.
     pub(super) fn watch_bomb(&self, ended: Ended) -> Option<Watch> {
         let confined = self.home.confined.as_ref()?;
-        let held = confined.hold().pids?;
+        let held = confined.limits().pids?;
         let limit = held.limit;
         let (has_met_limit, signs) = match held.by {
             Mechanism::Groups(_) => (ended.was_refused, Signs::Refusals),
@@ -148,7 +148,7 @@ impl Keeper {
     /// those that could not be started.
     pub(super) fn is_crowded(&self) -> bool {
         let confined = self.home.confined.as_ref();
-        let Some(held) = confined.and_then(|confined| confined.hold().pids) else { return false };
+        let Some(held) = confined.and_then(|confined| confined.limits().pids) else { return false };
         // With the first process.
         let inside = || self.own_descendants().len() as u64 + 1;
         held.by == Mechanism::UserRlimit && 2 * inside() >= held.limit

@@ -8,7 +8,7 @@
 //! Nothing here is trusted to be left by anybody: whoever removes a group kills
 //! what is in it.
 
-use super::means::{Hierarchy, Version};
+use super::support::{Hierarchy, Version};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;

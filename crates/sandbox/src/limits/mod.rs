@@ -1,7 +1,7 @@
 //! What of the machine a sandbox may use, and what holds it to that.
 //!
-//! `means` is what the system offers to this user, `hold` decides which of it
-//! holds which limit (pure), and `group` makes control groups and reads them.
+//! `support` is what the system offers to this user, `plan` decides which of it
+//! enforces which limit (pure), and `group` makes control groups and reads them.
 //!
 //! | limit | held by | without control groups |
 //! |---|---|---|
@@ -15,14 +15,14 @@
 
 mod disk;
 mod group;
-mod hold;
-mod means;
+mod plan;
+mod support;
 
 pub use disk::{Disk, Look, SOONEST, Stop};
 pub use group::{Counts, Group, GroupPlan, PartPlan, Setting, remove};
-pub use hold::{DEFAULT_PROCESSES, Held, Hold, hold};
-pub(crate) use means::kernel_is_at_least;
-pub use means::{Hierarchy, Means, Version};
+pub use plan::{DEFAULT_PROCESSES, EnforcedLimit, LimitPlan, plan};
+pub(crate) use support::kernel_is_at_least;
+pub use support::{Hierarchy, LimitSupport, Version};
 
 /// What holds a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ pub struct Hierarchy {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Means {
+pub struct LimitSupport {
     pub memory: Option<Hierarchy>,
     pub cpu: Option<Hierarchy>,
     pub pids: Option<Hierarchy>,
@@ -31,7 +31,7 @@ pub struct Means {
     pub groups_remedy: String,
 }
 
-impl Means {
+impl LimitSupport {
     /// Looks at the system.
     #[must_use]
     pub fn look() -> Self {

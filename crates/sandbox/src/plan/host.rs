@@ -4,7 +4,7 @@
 use super::programs::{Programs, programs};
 use super::{Ids, Mapper, Others, etc, etc::PEOPLE};
 use crate::check::Missing;
-use crate::limits::Means;
+use crate::limits::LimitSupport;
 use sessile_subids::SubIds;
 use std::ffi::OsStr;
 use std::fs;
@@ -84,7 +84,7 @@ pub struct Host {
     /// What it takes to keep kernels closed to others, and is not there.
     pub tracing_missing: Option<Missing>,
     /// What limits can be held with.
-    pub means: Means,
+    pub limit_support: LimitSupport,
     /// The version of Landlock; 0 if there is none.
     pub landlock: i64,
     /// Of programs of the host, by their paths.
@@ -158,7 +158,7 @@ impl Host {
             tree: tree.to_owned(),
             guard_missing: crate::check::guard_missing(),
             tracing_missing: crate::check::tracing_missing(),
-            means: Means::look(),
+            limit_support: LimitSupport::detect(),
             landlock: crate::confine::landlock_version(),
         }
     }

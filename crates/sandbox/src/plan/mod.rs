@@ -15,7 +15,7 @@ mod root;
 mod sockets;
 
 use crate::check::{self, GUARDED, Missing};
-use crate::limits::{self, Hold};
+use crate::limits::{self, LimitPlan};
 use crate::mover;
 use crate::policy::{FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
@@ -78,7 +78,7 @@ pub struct Plan {
     /// What a workspace whose paths differ is shown by.
     pub guard: Option<Guard>,
     /// What it may use of the machine, and what holds it to that.
-    pub hold: Hold,
+    pub limits: LimitPlan,
 }
 
 /// The file system of ours that shows a directory as rules have it.
@@ -253,8 +253,8 @@ pub enum Refusal {
 pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal> {
     unsupported(policy)?;
     let need = Rules::new(policy).need();
-    let hold = limits::hold(&policy.limits, &host.means, &place.group);
-    let hold = hold.map_err(Refusal::Limit)?;
+    let limits = limits::plan(&policy.limits, &host.limit_support, &place.group);
+    let limits = limits.map_err(Refusal::Limit)?;
     if policy.network == Network::Full
         && let Some(missing) = check::network_missing(host.landlock)
     {
@@ -275,12 +275,12 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
         writable: Vec::new(),
         base: place.layer.clone(),
         guard: None,
-        hold,
+        limits,
     };
     if policy.root
         && let Some(missing) = &host.range_missing
     {
-        plan.hold.notes.push(one_user(missing));
+        plan.limits.notes.push(one_user(missing));
     }
     plan.system(policy, host, place)?;
     plan.kept(place);
@@ -454,10 +454,10 @@ impl Plan {
             },
             FileMode::Direct => tree(Access::Writable),
         };
-        let account = self.hold.layer.filter(|_| policy.files == FileMode::Overlay);
+        let account = self.limits.layer.filter(|_| policy.files == FileMode::Overlay);
         let account = account.map(|held| Account {
             limit: held.limit,
-            most_private: self.hold.private_bytes,
+            most_private: self.limits.private_bytes,
             upper: place.layer.join("upper"),
         });
         match need {
