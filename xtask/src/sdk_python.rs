@@ -3,8 +3,7 @@
 //! They run with a Python that has the frameworks that the SDK has tools for, and
 //! again with the oldest Python that the SDK supports, where there is one.
 
-use crate::{clients, run, testing::PassedOver};
-use std::path::{Path, PathBuf};
+use crate::{clients, run, testing::PassedOver, tools};
 
 const FOLDER: &str = "sdk/python";
 
@@ -50,9 +49,11 @@ pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error
     for args in [&generated[..], &types, &types_again] {
         failures.extend(run::at_once(python, args, &[]).err());
     }
-    failures.extend(pytest(python, &[("SESSILE_TEST_FRAMEWORKS", "1")]).err());
+    let path: Vec<_> = env.iter().copied().filter(|(name, _)| *name == "PATH").collect();
+    let frameworks = [&path[..], &[("SESSILE_TEST_FRAMEWORKS", "1")]].concat();
+    failures.extend(pytest(python, &frameworks).err());
     match oldest() {
-        Some(python) => failures.extend(pytest(&python, &[]).err()),
+        Some(python) => failures.extend(pytest(&python, &path).err()),
         None => {
             failures.extend(list.add(&format!("the SDK with {OLDEST}: not installed")).err());
         }
@@ -82,8 +83,7 @@ pub(crate) fn bench() -> anyhow::Result<()> {
 
 /// An environment for the oldest Python, made with what is found of it.
 fn oldest() -> Option<String> {
-    let interpreter =
-        candidates().into_iter().find(|path| run::output(path, &["-c", ""]).is_ok())?;
+    let interpreter = tools::python(OLDEST)?;
     let folder = run::target().join("mcp-clients/sdk-python-oldest");
     match clients::python_environment(&folder, &interpreter, OLDEST_PACKAGES) {
         Ok(python) => Some(python),
@@ -92,23 +92,4 @@ fn oldest() -> Option<String> {
             None
         }
     }
-}
-
-/// In PATH, or among the versions that a version manager has.
-fn candidates() -> Vec<String> {
-    let mut found = vec![OLDEST.to_owned()];
-    let home = std::env::var_os("PYENV_ROOT").map(PathBuf::from).or_else(|| {
-        let home = std::env::home_dir()?;
-        Some(home.join(".pyenv"))
-    });
-    let versions = home.map(|home| home.join("versions"));
-    let entries = versions.and_then(|place| std::fs::read_dir(place).ok());
-    for entry in entries.into_iter().flatten().flatten() {
-        found.push(shown(&entry.path().join("bin").join(OLDEST)));
-    }
-    found
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

@@ -26,6 +26,7 @@ pub(crate) fn test() -> anyhow::Result<()> {
     let mut env = installed?;
     env.push(("SESSILE_TEST_PASSED_OVER", list.0.display().to_string()));
     env.push(("RUST_TEST_THREADS", threads().to_string()));
+    env.extend(tools::path_to_python().map(|path| ("PATH", path)));
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let failures = std::thread::scope(|scope| {
         let drivers = scope.spawn(|| {
@@ -148,9 +149,14 @@ fn drivers(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
         }
     }
     let python = format!("{DRIVERS}/python");
-    for interpreter in tools::pythons() {
-        let env = [("SESSILE_TEST_PYTHON", interpreter.as_str())];
-        results.push(call("python3", &[&discover[..], &[&python]].concat(), &env));
+    for name in std::iter::once("python3").chain(tools::OTHER_PYTHONS) {
+        match tools::python(name) {
+            Some(interpreter) => {
+                let env = [("SESSILE_TEST_PYTHON", interpreter.as_str())];
+                results.push(call("python3", &[&discover[..], &[&python]].concat(), &env));
+            }
+            None => results.push(list.add(&format!("the driver of {name}: not installed"))),
+        }
     }
     match env.iter().find(|(name, _)| *name == clients::LIBRARIES) {
         Some((_, interpreter)) => {
