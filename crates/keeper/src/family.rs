@@ -15,7 +15,7 @@
 //! belonged.
 
 use crate::guardian;
-use crate::keeper::{ForkOutcome, Keeper, Position, Whose};
+use crate::keeper::{ForkOutcome, Keeper, Position, RefusalScope};
 use crate::processes::{self, Reaped};
 use crate::reactor::{Interest, Key, Reactor};
 use rustix::process::Signal;
@@ -100,11 +100,11 @@ impl Family {
         };
         let members = self.members.iter_mut();
         let patience = members.filter_map(|member| member.session.patience()).min();
-        let awake = self.members.iter().filter_map(|member| member.session.awake_until()).max();
+        let awake = self.members.iter().filter_map(|member| member.session.poll_until()).max();
         let mut news = Vec::new();
         let lookout = all.wait(patience, awake, &mut news)?;
         for member in &mut self.members {
-            member.session.looked_out(lookout);
+            member.session.note_core_use(lookout);
             if news.contains(&member.number) || member.session.patience() == Some(0) {
                 member.session.turn(Some(0))?;
             }
@@ -146,7 +146,7 @@ impl Family {
     /// refusal that may be another's.
     fn share_refusals(&mut self) {
         if self.members.iter().any(|member| member.session.has_refusals()) {
-            for whose in [Whose::Own, Whose::Anybodys] {
+            for whose in [RefusalScope::Own, RefusalScope::Anybodys] {
                 self.members.iter_mut().for_each(|member| member.session.take_refusals(whose));
             }
         }

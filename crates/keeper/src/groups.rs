@@ -2,7 +2,7 @@
 //! the start, and written down for whoever comes after both are gone.
 
 use sessile_protocol::Boot;
-use sessile_sandbox::limits::{self, GroupPlan, LimitSupport};
+use sessile_sandbox::limits::{self, GroupPlan, LimitPlan, LimitSupport};
 use sessile_sandbox::{Limits, Policy};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
@@ -27,7 +27,7 @@ impl Groups {
         let Some(policy) = policy.filter(|policy| policy.limits != Limits::default()) else {
             return Self::default();
         };
-        let plan = limits::plan(&policy.limits, &LimitSupport::detect(), &name_of(boot)).ok();
+        let plan = LimitPlan::new(&policy.limits, &LimitSupport::detect(), &name_of(boot)).ok();
         let tops = plan.and_then(|plan| plan.group).map(|group| group.tops());
         Self { tops: tops.unwrap_or_default(), session: boot.session.to_string() }
     }

@@ -210,7 +210,7 @@ pub(crate) fn may_be_asynchronous(pid: Pid) -> bool {
 
 /// Whether a child of zsh was started with `&`: such a one stands back behind
 /// others, unless the user does not want that.
-pub(crate) fn stands_back(pid: Pid, kernel: Pid) -> bool {
+pub(crate) fn has_lower_priority(pid: Pid, kernel: Pid) -> bool {
     let niceness = |pid: Pid| stat(pid).map(|stat| stat.nice);
     niceness(pid) > niceness(kernel) && ignores_interrupt(pid)
 }
@@ -294,7 +294,7 @@ pub(crate) enum Reaped {
 
 /// Kills and reaps everything below this process until nothing is left. For
 /// the guardian, whose keeper is dead, and for a keeper that goes.
-pub(crate) fn exterminate() {
+pub(crate) fn kill_all_descendants() {
     let me = rustix::process::getpid();
     loop {
         signal(&descendants(me), Signal::KILL);

@@ -17,7 +17,7 @@ pub(crate) fn of_start(code: Code, what: impl Display, error: &io::Error) -> Fai
 }
 
 /// An error for a note, with what to do.
-pub(crate) fn told(error: &io::Error, place: impl Fn(Shortage) -> Shortage) -> String {
+pub(crate) fn describe(error: &io::Error, place: impl Fn(Shortage) -> Shortage) -> String {
     match Shortage::of(error).map(place) {
         Some(shortage) => format!("{error}; {}", shortage.advice()),
         None => error.to_string(),

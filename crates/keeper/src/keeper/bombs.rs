@@ -106,7 +106,7 @@ pub(super) enum Next {
 
 /// The end of a run that is told later.
 #[derive(Debug)]
-pub(super) struct Withheld {
+pub(super) struct DelayedEnd {
     watch: Watch,
     due: Tick,
     end: RunEnd,
@@ -155,16 +155,16 @@ impl Keeper {
     }
 
     /// Tells a run's end when what it has left is looked after.
-    pub(super) fn withhold(&mut self, language: Language, mut watch: Watch, end: RunEnd) {
+    pub(super) fn delay_end(&mut self, language: Language, mut watch: Watch, end: RunEnd) {
         match self.first_look(&mut watch) {
             Next::Done(told) => {
-                told.into_iter().for_each(|note| self.tell(language, watch.run, note));
+                told.into_iter().for_each(|note| self.add_note(language, watch.run, note));
                 self.end_run(language, end);
             }
             Next::LookAgain(pause) => {
                 let due = self.now() + pause;
                 if let Some(live) = self.kernels.live.get_mut(&language) {
-                    live.withheld = Some(Box::new(Withheld { watch, due, end }));
+                    live.withheld = Some(Box::new(DelayedEnd { watch, due, end }));
                     self.deadlines.set_earlier(Deadline::Bombs, due);
                 }
             }
@@ -183,7 +183,7 @@ impl Keeper {
                     Next::LookAgain(pause) => withheld.due = now + pause,
                     Next::Done(told) => {
                         let run = withheld.watch.run;
-                        told.into_iter().for_each(|note| self.tell(language, run, note));
+                        told.into_iter().for_each(|note| self.add_note(language, run, note));
                         self.end_run(language, withheld.end);
                         continue;
                     }
@@ -198,9 +198,9 @@ impl Keeper {
 
     /// A kernel has died while its run's end was withheld: the run has ended as it had
     /// said.
-    pub(super) fn give_up_withheld(&mut self, language: Language) -> Option<Watch> {
+    pub(super) fn release_delayed_end(&mut self, language: Language) -> Option<Watch> {
         let live = self.kernels.live.get_mut(&language)?;
-        let Withheld { watch, end, due: _ } = *live.withheld.take()?;
+        let DelayedEnd { watch, end, due: _ } = *live.withheld.take()?;
         live.verdict = Some(end.ended.exit_code);
         if let Some(run) = self.runs.get_mut(&end.ended.run) {
             run.value = end.ended.value;
@@ -221,7 +221,8 @@ impl Keeper {
     pub(super) fn look(&self, watch: &mut Watch) -> Next {
         let clearing = match watch.stage {
             Stage::Seeing { before: _, cleared: Some(clearing), watches: _ }
-                if clearing.rounds < ROUNDS && !self.remains_of(clearing.whose).is_empty() =>
+                if clearing.rounds < ROUNDS
+                    && !self.processes_left_by(clearing.whose).is_empty() =>
             {
                 clearing
             }
@@ -249,7 +250,7 @@ impl Keeper {
             // then whose they are.
             return Next::LookAgain(PAUSE);
         }
-        watch.told = clearing.told(watch.limit).or(watch.told.take());
+        watch.told = clearing.note(watch.limit).or(watch.told.take());
         match clearing.then {
             Then::Stop => Next::Done(watch.told.take()),
             Then::See => {
@@ -291,7 +292,7 @@ impl Keeper {
 
     /// What a run has left. Of whom it is not known whose they are, they are taken for
     /// its.
-    fn remains_of(&self, run: Option<RunNo>) -> Vec<Pid> {
+    fn processes_left_by(&self, run: Option<RunNo>) -> Vec<Pid> {
         let left = jobs::members(&self.find_jobs());
         let is_its = |whose: Option<RunNo>| whose.is_none() || whose == run;
         let left = left.into_iter().filter(|(_, _, origin)| is_its(origin.run));
@@ -302,7 +303,7 @@ impl Keeper {
     fn stop_all_of(&self, run: Option<RunNo>) -> Vec<Pid> {
         let mut known = Vec::new();
         for _ in 0..LOOKS {
-            let found = self.remains_of(run);
+            let found = self.processes_left_by(run);
             if found.iter().all(|pid| known.contains(pid)) {
                 return found;
             }
@@ -314,7 +315,7 @@ impl Keeper {
 }
 
 impl Clearing {
-    fn told(self, limit: u64) -> Option<String> {
+    fn note(self, limit: u64) -> Option<String> {
         let (whose, ended) = (self.whose, self.ended);
         let whose = whose.map_or_else(|| "some run".to_owned(), |run| format!("run {run}"));
         (ended > 0).then(|| {

@@ -1,13 +1,13 @@
 //! A kernel that lives: its process, its descriptors, and what it is at.
 
-use super::bombs::Withheld;
+use super::bombs::DelayedEnd;
 use super::deferred::Deferred;
 use super::dying::Death;
 use super::prompts::Pause;
 use crate::confined::Confined;
 use crate::kernels::Kernel;
 use crate::origins::{Origins, Span};
-use crate::privacy::{Beside, Privacy, Renewed, When};
+use crate::privacy::{Neighbours, Privacy, Renewed, When};
 use crate::processes;
 use crate::scratch::Inbox;
 use crate::streams::Stream;
@@ -62,9 +62,9 @@ impl Kernels {
     }
 
     /// Those that owe a report: that they are up, or that their run ended.
-    pub(super) fn owing(&self) -> Vec<Language> {
-        let owing = self.live.iter().filter(|(_, live)| live.owes_words());
-        owing.map(|(language, _)| *language).collect()
+    pub(super) fn owing_reports(&self) -> Vec<Language> {
+        let owing_reports = self.live.iter().filter(|(_, live)| live.owes_report());
+        owing_reports.map(|(language, _)| *language).collect()
     }
 
     /// Why a kernel that does not come up does not.
@@ -109,7 +109,7 @@ pub(super) struct Live {
     /// What the current run ended with, if the kernel was ended after it.
     pub(super) verdict: Option<i32>,
     /// The end of the current run, which is told when what it has left is looked after.
-    pub(super) withheld: Option<Box<Withheld>>,
+    pub(super) withheld: Option<Box<DelayedEnd>>,
     /// It is gone, which the session is not told yet.
     pub(super) death: Option<Death>,
     /// What it takes over when it is up.
@@ -180,7 +180,7 @@ impl Live {
     pub(super) fn keep_private(
         &mut self,
         confined: &Confined,
-        beside: Beside,
+        beside: Neighbours,
         when: When,
     ) -> io::Result<()> {
         let kernel = (&mut *self.kernel, self.pid);
@@ -234,7 +234,7 @@ impl Live {
     /// The foreground without what zsh has started with `&`.
     pub(super) fn awaited(&self) -> Vec<Pid> {
         let mut work = self.foreground();
-        work.retain(|pid| !processes::stands_back(*pid, self.pid));
+        work.retain(|pid| !processes::has_lower_priority(*pid, self.pid));
         work
     }
 
@@ -247,18 +247,18 @@ impl Live {
 
     /// Whether the directory is gone in which it finds its orders, and a run its
     /// output.
-    pub(super) fn is_homeless(&self) -> bool {
+    pub(super) fn is_without_directory(&self) -> bool {
         self.has_lost_directory || self.reports.is_unlinked()
     }
 
     /// The same after a run, which has just been told of through it: one that was
     /// moved meanwhile is noticed before the next order.
-    pub(super) fn has_become_homeless(&self) -> bool {
+    pub(super) fn is_without_directory_after_run(&self) -> bool {
         self.has_lost_directory || self.reports.was_removed()
     }
 
     /// Whether a report of it is to come: that it is up, or that its run ended.
-    pub(super) fn owes_words(&self) -> bool {
+    pub(super) fn owes_report(&self) -> bool {
         let owes_end = self.current.is_some() && self.withheld.is_none();
         self.death.is_none() && (owes_end || !self.has_come_up)
     }

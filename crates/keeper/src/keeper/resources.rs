@@ -60,7 +60,7 @@ impl Keeper {
         let was_refused = incidents.refusals > 0 || ending == Ending::Status(NO_FORK);
         let watch = self.watch_bomb(Ended { run, force, was_refused });
         for note in notes {
-            self.tell(language, run, note);
+            self.add_note(language, run, note);
         }
         watch
     }

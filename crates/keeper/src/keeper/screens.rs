@@ -126,7 +126,7 @@ impl Keeper {
     }
 
     /// The kernel is dead, and its terminal goes with it.
-    pub(super) fn lose_terminal(&mut self, language: Language) {
+    pub(super) fn drop_terminal(&mut self, language: Language) {
         if let Some(number) = self.kernels.terminal(language).map(|terminal| terminal.run) {
             self.close_run_of_terminal(language, number);
         }

@@ -26,19 +26,16 @@
 //! An EXIT trap of ours writes the state down when the shell exits. It must not
 //! be seen or lost: see [`ExitTrap`].
 
-use super::launch::{Invocation, install};
 use super::secret::{Secret, Secrets};
-use super::{Kernel, LastState, Lines, Order, Pressed, Previous, Release, Report, Stdin, mentions};
+use super::{Kernel, LastState, Lines, Order, Pressed, Release, Report, Stdin, mentions};
 use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
 use crate::scratch::{RewrittenFile, write_file};
 use rustix::process::Pid;
-use serde_json::Value;
-use sessile_protocol::{Language, RunNo};
+use sessile_protocol::RunNo;
 use sessile_store::SavedKernel;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -63,7 +60,7 @@ mod trigger;
 mod view;
 
 mod zsh;
-use background::{Asking, Background, Functions, JobQuestions, Starts};
+use background::{Asking, Background, JobQuestions, Starts};
 use builtin_calls::{BuiltinCalls, Probe};
 use captures::Captures;
 pub(super) use captures::Listed;
@@ -72,7 +69,7 @@ use dialect::Dialect;
 use quoting::quote;
 use terminal::JobControl;
 use traps::ExitTrap;
-use trigger::{EndsWith, done_line};
+use trigger::EndsWith;
 
 /// Where a saved state keeps the sources of functions.
 const SOURCES: &str = "function_sources";
@@ -314,11 +311,11 @@ impl Kernel for Shell {
         self.send(&format!("{disarm}{prefix}exit\n{prefix}exit\n"))
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
+    fn parse_reports(&mut self, bytes: &[u8]) -> Vec<Report> {
         self.understand_all(bytes)
     }
 
-    fn last_words(&mut self) -> Option<SavedKernel> {
+    fn final_state(&mut self) -> Option<SavedKernel> {
         let as_of = self.current.as_ref().map_or(RunNo(0), |c| c.run);
         // With a hook there is a trap of ours under a guard, if the user's is the
         // same as before.

@@ -4,7 +4,7 @@
 use super::{Missing, network_missing};
 use crate::apply::Sandbox;
 use crate::confine::{landlock_version, seccomp_is_there};
-use crate::limits::{LimitSupport, plan};
+use crate::limits::{LimitPlan, LimitSupport};
 use crate::plan::host::{Host, Wanted};
 use crate::plan::{Place, plan};
 use crate::policy::{DEFAULT_PRESET, Limits, PRESETS, preset};
@@ -218,7 +218,7 @@ fn second_wall() -> Finding {
 /// Each limit by itself.
 fn limits(support: &LimitSupport) -> Vec<Finding> {
     let none = Limits::default();
-    let one = |what: &'static str, limits: Limits| match plan(&limits, support, "check") {
+    let one = |what: &'static str, limits: Limits| match LimitPlan::new(&limits, support, "check") {
         Err(missing) => Finding::missing(what, missing),
         Ok(held) => {
             let by = match what {

@@ -20,7 +20,7 @@ mod support;
 
 pub use disk::{Disk, Look, SOONEST, Stop};
 pub use group::{Counts, Group, GroupPlan, PartPlan, Setting, remove};
-pub use plan::{DEFAULT_PROCESSES, EnforcedLimit, LimitPlan, plan};
+pub use plan::{DEFAULT_PROCESSES, EnforcedLimit, LimitPlan};
 pub(crate) use support::kernel_is_at_least;
 pub use support::{Hierarchy, LimitSupport, Version};
 

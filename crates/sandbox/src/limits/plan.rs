@@ -1,4 +1,4 @@
-//! Which limit is held by what. Pure.
+//! Which limit is enforced by what. Pure.
 
 use super::group::{GroupPlan, PartPlan, Setting};
 use super::support::{Hierarchy, LimitSupport, Version};
@@ -37,6 +37,50 @@ pub struct EnforcedLimit<T> {
 }
 
 impl LimitPlan {
+    /// Decides what enforces which limit. `name` is that of the control group.
+    ///
+    /// # Errors
+    /// What is missing for a limit that nothing here can hold.
+    pub fn new(limits: &Limits, support: &LimitSupport, name: &str) -> Result<Self, Missing> {
+        let mut plan = Self::default();
+        let mut parts = Parts::default();
+        if let Some(limit) = limits.memory_bytes {
+            let by = match &support.memory {
+                Some(hierarchy) => parts.add(hierarchy, "memory", memory(hierarchy.version, limit)),
+                None => {
+                    plan.notes.push(weaker_memory(limit, support));
+                    Mechanism::Rlimit
+                }
+            };
+            plan.memory = Some(EnforcedLimit { limit, by });
+        }
+        if let Some(limit) = limits.cpus {
+            let hierarchy =
+                support.cpu.as_ref().ok_or_else(|| no_groups("a limit on CPUs", support))?;
+            let by = parts.add(hierarchy, "cpu", cpus(hierarchy.version, limit));
+            plan.cpus = Some(EnforcedLimit { limit, by });
+        }
+        plan.pids = processes(limits.pids, support, &mut parts)?;
+        // There is a group anyway.
+        if let (false, Some(hierarchy)) = (parts.0.is_empty(), &support.cpu) {
+            parts.add(hierarchy, "cpu", weight(hierarchy.version));
+        }
+        if plan.pids.is_none() {
+            plan.numbers = Some(DEFAULT_PROCESSES);
+        }
+        let by = Mechanism::Rlimit;
+        plan.open_files = limits.open_files.map(|limit| EnforcedLimit { limit, by });
+        let by = Mechanism::FileSystem;
+        plan.layer = limits.layer_bytes.map(|limit| EnforcedLimit { limit, by });
+        // They are in memory, and what fills that up is no program that could be
+        // killed for it.
+        let memory = limits.memory_bytes.map_or(support.total_memory / 4, |bytes| bytes / 2);
+        plan.private_bytes = limits.layer_bytes.map_or(memory, |layer| layer.min(memory));
+        plan.group =
+            (!parts.0.is_empty()).then(|| GroupPlan { name: name.to_owned(), parts: parts.0 });
+        Ok(plan)
+    }
+
     /// What each process of the sandbox is limited to by itself, as the system
     /// numbers it.
     pub(crate) fn rlimits(&self) -> Vec<(u32, u64)> {
@@ -53,49 +97,6 @@ impl LimitPlan {
         .flatten()
         .collect()
     }
-}
-
-/// Decides. `name` is what the control group is called.
-///
-/// # Errors
-/// What is missing for a limit that nothing here can hold.
-pub fn plan(limits: &Limits, support: &LimitSupport, name: &str) -> Result<LimitPlan, Missing> {
-    let mut plan = LimitPlan::default();
-    let mut parts = Parts::default();
-    if let Some(limit) = limits.memory_bytes {
-        let by = match &support.memory {
-            Some(hierarchy) => parts.add(hierarchy, "memory", memory(hierarchy.version, limit)),
-            None => {
-                plan.notes.push(weaker_memory(limit, support));
-                Mechanism::Rlimit
-            }
-        };
-        plan.memory = Some(EnforcedLimit { limit, by });
-    }
-    if let Some(limit) = limits.cpus {
-        let hierarchy =
-            support.cpu.as_ref().ok_or_else(|| no_groups("a limit on CPUs", support))?;
-        let by = parts.add(hierarchy, "cpu", cpus(hierarchy.version, limit));
-        plan.cpus = Some(EnforcedLimit { limit, by });
-    }
-    plan.pids = processes(limits.pids, support, &mut parts)?;
-    // There is a group anyway.
-    if let (false, Some(hierarchy)) = (parts.0.is_empty(), &support.cpu) {
-        parts.add(hierarchy, "cpu", weight(hierarchy.version));
-    }
-    if plan.pids.is_none() {
-        plan.numbers = Some(DEFAULT_PROCESSES);
-    }
-    let by = Mechanism::Rlimit;
-    plan.open_files = limits.open_files.map(|limit| EnforcedLimit { limit, by });
-    let by = Mechanism::FileSystem;
-    plan.layer = limits.layer_bytes.map(|limit| EnforcedLimit { limit, by });
-    // They are in memory, and what fills that up is no program that could be
-    // killed for it.
-    let memory = limits.memory_bytes.map_or(support.total_memory / 4, |bytes| bytes / 2);
-    plan.private_bytes = limits.layer_bytes.map_or(memory, |layer| layer.min(memory));
-    plan.group = (!parts.0.is_empty()).then(|| GroupPlan { name: name.to_owned(), parts: parts.0 });
-    Ok(plan)
 }
 
 fn processes(
@@ -233,7 +234,7 @@ mod tests {
             pids: one("/p"),
             ..LimitSupport::default()
         };
-        let plan = plan(&all(), &support, "x").unwrap();
+        let plan = LimitPlan::new(&all(), &support, "x").unwrap();
         let group = plan.group.clone().unwrap();
         let settings: Vec<String> = group
             .parts
@@ -261,10 +262,10 @@ mod tests {
         let one = |path| at(Version::One, path);
         let support = LimitSupport { memory: one("/m"), cpu: one("/c"), ..LimitSupport::default() };
         let limits = Limits { memory_bytes: Some(1 << 30), ..Limits::default() };
-        let group = plan(&limits, &support, "x").unwrap().group.unwrap();
+        let group = LimitPlan::new(&limits, &support, "x").unwrap().group.unwrap();
         let files = group.parts.iter().flat_map(|part| &part.settings).map(|setting| setting.file);
         assert!(files.into_iter().any(|file| file == "cpu.shares"));
-        assert_eq!(plan(&Limits::default(), &support, "x").unwrap().group, None);
+        assert_eq!(LimitPlan::new(&Limits::default(), &support, "x").unwrap().group, None);
     }
 
     #[test]
@@ -272,7 +273,7 @@ mod tests {
         let two = || at(Version::Two, "/g");
         let support =
             LimitSupport { memory: two(), cpu: two(), pids: two(), ..LimitSupport::default() };
-        let group = plan(&all(), &support, "x").unwrap().group.unwrap();
+        let group = LimitPlan::new(&all(), &support, "x").unwrap().group.unwrap();
         let [part] = group.parts.as_slice() else { panic!("{group:?}") };
         assert_eq!(part.controllers, ["memory", "cpu", "pids"]);
         assert!(part.settings.iter().any(|s| s.file == "cpu.max" && s.value == "150000 100000"));
@@ -286,7 +287,7 @@ mod tests {
             ..LimitSupport::default()
         };
         let limits = Limits { cpus: None, ..all() };
-        let held = plan(&limits, &support, "x").unwrap();
+        let held = LimitPlan::new(&limits, &support, "x").unwrap();
         assert_eq!(
             held.rlimits(),
             [(libc::RLIMIT_DATA, 1 << 30), (libc::RLIMIT_NPROC, 200), (libc::RLIMIT_NOFILE, 64)]
@@ -294,7 +295,7 @@ mod tests {
         assert_eq!(held.group, None);
         let [note] = held.notes.as_slice() else { panic!("{:?}", held.notes) };
         assert!(note.contains("1 GiB holds for each program by itself"), "{note}");
-        let refused = plan(&all(), &support, "x").unwrap_err().to_string();
+        let refused = LimitPlan::new(&all(), &support, "x").unwrap_err().to_string();
         assert!(refused.contains("CPUs") && refused.contains("`give them`"), "{refused}");
     }
 
@@ -307,11 +308,11 @@ mod tests {
             total_memory: 1 << 34,
             ..LimitSupport::default()
         };
-        let held = plan(&Limits::default(), &support, "x").unwrap();
+        let held = LimitPlan::new(&Limits::default(), &support, "x").unwrap();
         assert_eq!((held.group, held.pids), (None, None));
         assert_eq!((held.numbers, held.private_bytes), (Some(DEFAULT_PROCESSES), 1 << 32));
         let support = LimitSupport { counts_processes: true, ..LimitSupport::default() };
-        let held = plan(&Limits::default(), &support, "x").unwrap();
+        let held = LimitPlan::new(&Limits::default(), &support, "x").unwrap();
         assert_eq!(held.rlimits(), [(libc::RLIMIT_NPROC, DEFAULT_PROCESSES)]);
     }
 }

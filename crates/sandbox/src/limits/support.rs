@@ -34,7 +34,7 @@ pub struct LimitSupport {
 impl LimitSupport {
     /// Looks at the system.
     #[must_use]
-    pub fn look() -> Self {
+    pub fn detect() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let (own, mounts) = (read("/proc/self/cgroup"), read("/proc/self/mountinfo"));
         let uid = rustix::process::geteuid().as_raw();

@@ -15,7 +15,7 @@ mod root;
 mod sockets;
 
 use crate::check::{self, GUARDED, Missing};
-use crate::limits::{self, LimitPlan};
+use crate::limits::LimitPlan;
 use crate::mover;
 use crate::policy::{FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
@@ -253,7 +253,7 @@ pub enum Refusal {
 pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal> {
     unsupported(policy)?;
     let need = Rules::new(policy).need();
-    let limits = limits::plan(&policy.limits, &host.limit_support, &place.group);
+    let limits = LimitPlan::new(&policy.limits, &host.limit_support, &place.group);
     let limits = limits.map_err(Refusal::Limit)?;
     if policy.network == Network::Full
         && let Some(missing) = check::network_missing(host.landlock)

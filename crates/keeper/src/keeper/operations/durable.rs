@@ -285,9 +285,9 @@ impl Keeper {
         };
         self.operations.saves.look = None;
         let outcome = match serde_json::from_slice(&answer) {
-            Ok(Looked::Ours) => Ok(()),
-            Ok(Looked::Moved { host }) => Err(NotStored::Moved { host }),
-            Ok(Looked::Error { message }) => Err(NotStored::Failed(message)),
+            Ok(OwnerAnswer::Ours) => Ok(()),
+            Ok(OwnerAnswer::Moved { host }) => Err(NotStored::Moved { host }),
+            Ok(OwnerAnswer::Error { message }) => Err(NotStored::Failed(message)),
             Err(_) => Err(NotStored::Failed("the process that asks was ended".to_owned())),
         };
         self.operate(Event::Looked { outcome });
@@ -304,7 +304,7 @@ impl Keeper {
 /// What an uploader says that was asked whose the session is.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Looked {
+enum OwnerAnswer {
     Ours,
     /// Another machine has it.
     Moved {

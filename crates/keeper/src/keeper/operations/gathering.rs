@@ -71,7 +71,7 @@ impl Gathering {
     }
 
     /// Kernels without a process: what is known of them is on disk.
-    pub(super) fn add_resting(
+    pub(super) fn add_without_process(
         &mut self,
         state: SavedState,
         directory: &Directory,

@@ -229,7 +229,7 @@ impl Shell {
     }
 
     /// A script that says how the jobs among some processes are (see job_list.rs).
-    fn probe_lines(&self, span: Span) -> String {
+    fn questions(&self, span: Span) -> String {
         let list = format!("{}jobs -l || \\:\n", self.calls.prefix);
         if span.is_empty() {
             return list;
@@ -321,14 +321,14 @@ impl Shell {
         self.background.told.push(Report::JobEnded(ended));
     }
 
-    fn say_of_job(&self, pid: &str, status: &str, secret: &Secret) -> String {
+    fn job_status_line(&self, pid: &str, status: &str, secret: &Secret) -> String {
         format!("{} \"j {secret} {pid} {status}\" >{}/s", self.calls.echo, self.dir)
     }
 
     /// A command that says how a job ended, if it did.
     fn about_job(&self, pid: &str, secret: &Secret) -> String {
         let (dir, prefix) = (&self.dir, self.calls.prefix);
-        let say = |status: &str| self.say_of_job(pid, status, secret);
+        let say = |status: &str| self.job_status_line(pid, status, secret);
         let status = say("$?");
         let ended = match self.dialect.status_of(pid) {
             // On the left of `&&` it sets off neither `set -e` nor an ERR trap. A job

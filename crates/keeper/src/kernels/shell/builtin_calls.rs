@@ -85,7 +85,7 @@ pub(super) fn probe_lines(dialect: &dyn Dialect, dir: &str) -> io::Result<String
 
 impl Probe {
     /// Takes an answer: the first of each kind is the best.
-    pub(super) fn hear(&mut self, kind: &str, number: usize) {
+    pub(super) fn record(&mut self, kind: &str, number: usize) {
         match kind {
             "y" => self.source.get_or_insert(number),
             "e" => self.echo.get_or_insert(number),
@@ -153,7 +153,7 @@ mod tests {
         let mut probe = Probe::default();
         assert_eq!(probe.outcome(&Bash), None);
         for (kind, number) in [("y", 2), ("y", 4), ("hijacked", 0), ("e", 1), ("e", 3)] {
-            probe.hear(kind, number);
+            probe.record(kind, number);
         }
         let calls = probe.outcome(&Bash).unwrap();
         assert_eq!((calls.prefix, calls.echo), ("\\command ", "\\command echo"));

@@ -2,7 +2,7 @@
 //! its listings, and its quirks.
 
 use super::builtin_calls::BuiltinCalls;
-use super::terminal::Way;
+use super::terminal::TerminalSetup;
 use super::view::Interpreted;
 use super::{bash, dash, quote, zsh};
 use sessile_protocol::{Language, RunNo};
@@ -116,7 +116,7 @@ pub(super) trait Dialect: Debug + Sync {
     }
 
     /// Goes around the command that sources a text, whatever becomes of that.
-    fn shield(
+    fn protect_source(
         &self,
         source: String,
         _has_terminal: bool,
@@ -267,7 +267,7 @@ pub(super) trait Dialect: Debug + Sync {
     }
 
     /// What a text does that shows a guard.
-    fn revealing(&self) -> &'static [&'static str];
+    fn guard_revealing_words(&self) -> &'static [&'static str];
 
     /// Whether a guard would be seen for another reason.
     fn shows_guard(&self, flags: &str, text: &[u8]) -> bool;
@@ -285,7 +285,7 @@ pub(super) trait Dialect: Debug + Sync {
     // Terminals (see terminal.rs).
 
     /// How a shell with that name comes by job control.
-    fn job_control(&self, program: Option<&str>) -> Way;
+    fn job_control(&self, program: Option<&str>) -> TerminalSetup;
 
     /// A script that sets the user's trap on SIGHUP aside around some commands,
     /// and the words behind the script's path.

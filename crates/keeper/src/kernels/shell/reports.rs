@@ -59,7 +59,7 @@ impl Shell {
                     return Some(Report::Stray);
                 }
                 match kind {
-                    "d" => self.said_all(),
+                    "d" => self.finish_report(),
                     "j" => self.job_told(words.next()?, words.next()?),
                     "k" => self.answered_about_jobs(),
                     _ => {
@@ -73,7 +73,7 @@ impl Shell {
             "g" => Some(Report::LetGo),
             "y" | "e" => {
                 let probe = self.probe.as_mut()?;
-                probe.hear(kind, usize::try_from(number()?.0).ok()?);
+                probe.record(kind, usize::try_from(number()?.0).ok()?);
                 None
             }
             // What is asked of a shell that is silent may bring anything up.
@@ -105,7 +105,7 @@ impl Shell {
     }
 
     /// The shell has said all that it was to say, but for what was asked meanwhile.
-    fn said_all(&mut self) -> Option<Report> {
+    fn finish_report(&mut self) -> Option<Report> {
         let current = self.current.as_mut()?;
         match current.asking {
             Asking::Nothing => self.done(),

@@ -22,7 +22,7 @@ use std::path::Path;
 /// Job control of a shell that was started without a terminal.
 #[derive(Debug)]
 pub(super) struct JobControl {
-    way: Way,
+    way: TerminalSetup,
     state: State,
     /// Functions of ours are in the place of `fg` and `kill`.
     is_guarded: bool,
@@ -31,7 +31,7 @@ pub(super) struct JobControl {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum TerminalSetup {
     /// bash looks for its terminal only when it starts, and when an `exec`
     /// has failed.
     FailedExec,
@@ -63,7 +63,7 @@ impl JobControl {
     }
 
     pub(super) fn is_possible(&self) -> bool {
-        self.way != Way::None
+        self.way != TerminalSetup::None
     }
 
     /// Takes our doing out of the options that a run left.
@@ -79,7 +79,7 @@ impl JobControl {
         (was == State::Ours).then(|| {
             let prefix = calls.prefix;
             let mut line = format!("{prefix}set +m");
-            if self.way == Way::Suspend {
+            if self.way == TerminalSetup::Suspend {
                 let signals =
                     format!("{prefix}trap '' {TERMINAL_SIGNALS};{prefix}trap - {TERMINAL_SIGNALS}");
                 line = format!("{line};{}", unless_trapped(&signals, dir, calls));
@@ -118,15 +118,21 @@ impl Shell {
     pub(super) fn prepare_terminal(&mut self, terminal: Terminal<'_>) -> String {
         let (dir, prefix, path) = (&self.dir, self.calls.prefix, terminal.path);
         self.jobs.state = match self.jobs.way {
-            Way::None => return String::new(),
-            Way::FailedExec | Way::Monitor | Way::Suspend if self.flags.contains('m') => {
+            TerminalSetup::None => return String::new(),
+            TerminalSetup::FailedExec | TerminalSetup::Monitor | TerminalSetup::Suspend
+                if self.flags.contains('m') =>
+            {
                 State::Users
             }
-            Way::FailedExec | Way::Monitor | Way::Suspend => State::Ours,
+            TerminalSetup::FailedExec | TerminalSetup::Monitor | TerminalSetup::Suspend => {
+                State::Ours
+            }
         };
         let monitor = match self.jobs.way {
-            Way::None | Way::FailedExec | Way::Monitor => format!("{prefix}set -m\n"),
-            Way::Suspend => {
+            TerminalSetup::None | TerminalSetup::FailedExec | TerminalSetup::Monitor => {
+                format!("{prefix}set -m\n")
+            }
+            TerminalSetup::Suspend => {
                 let lines = format!("{prefix}set -m && {prefix}suspend -f");
                 let mut line = unless_trapped(&lines, dir, self.calls);
                 if terminal.has_leftovers {
@@ -143,9 +149,9 @@ impl Shell {
         }
         let open = format!("{prefix}: <>{path}\n");
         match self.jobs.way {
-            Way::None => open,
-            Way::Monitor => open + &monitor,
-            Way::Suspend => {
+            TerminalSetup::None => open,
+            TerminalSetup::Monitor => open + &monitor,
+            TerminalSetup::Suspend => {
                 let (exec, reopen) = (self.exec(), self.reopen());
                 format!(
                     "{prefix}zcompile {dir}/nothing.zwc {path} || {prefix}:\n\
@@ -156,7 +162,7 @@ impl Shell {
             // versions forget all traps over it. Where it was in vain, programs
             // that are not in the shell's own process group would be stopped
             // when they read.
-            Way::FailedExec => format!(
+            TerminalSetup::FailedExec => format!(
                 "{open}{prefix}trap >|{dir}/k;{prefix}set -m\n{prefix}exec {dir}/nothing/at/all\n\
                  {prefix}. {dir}/k;[[ -t 255 ]] || {prefix}set +m\n"
             ),
@@ -172,7 +178,7 @@ impl Shell {
         let call = format!("{} {dir}/g{words}", calls.source);
         write_file(&self.path("g"), script.as_bytes())?;
         let mut line = format!("{call} </dev/null >/dev/null 2>&1");
-        if self.jobs.way == Way::Suspend {
+        if self.jobs.way == TerminalSetup::Suspend {
             // It sees then that there is no terminal any more.
             line = format!("{line};{}", self.reopen());
         }

@@ -92,7 +92,7 @@ impl Shell {
         let (exec, reopen, sure) = (self.exec(), self.reopen(), self.sure());
         let shows_next = form == Form::Replaced && self.is_verbose(order.text);
         let source = |source: String| {
-            self.dialect.shield(source, order.terminal.is_some(), shows_next, self.calls)
+            self.dialect.protect_source(source, order.terminal.is_some(), shows_next, self.calls)
         };
         Ok(match form {
             // A text that moves descriptors about may have closed the copies

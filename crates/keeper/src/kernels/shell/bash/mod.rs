@@ -7,7 +7,7 @@ use super::MARK;
 use super::builtin_calls::{BuiltinCalls, SURE_ECHO};
 use super::dialect::{Dialect, Environment, FirstWords, Guard, Status, assignments};
 use super::guard::{self, has_word};
-use super::terminal::Way;
+use super::terminal::TerminalSetup;
 use super::traps::stands_alone;
 use super::view::Interpreted;
 use listing::State;
@@ -152,7 +152,7 @@ impl Dialect for Bash {
         Some(Interpreted { view: state.view().finish(), restore: restore::script(&state) })
     }
 
-    fn revealing(&self) -> &'static [&'static str] {
+    fn guard_revealing_words(&self) -> &'static [&'static str] {
         &[
             "type trap",
             "type -",
@@ -194,8 +194,8 @@ impl Dialect for Bash {
          \\builtin unset -f trap || \\builtin :;"
     }
 
-    fn job_control(&self, _: Option<&str>) -> Way {
-        Way::FailedExec
+    fn job_control(&self, _: Option<&str>) -> TerminalSetup {
+        TerminalSetup::FailedExec
     }
 
     fn without_hangups(&self, _: &str, commands: &str, calls: BuiltinCalls) -> (String, String) {

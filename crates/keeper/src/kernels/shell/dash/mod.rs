@@ -7,7 +7,7 @@ use super::MARK;
 use super::builtin_calls::{BuiltinCalls, SURE_ECHO};
 use super::dialect::{Dialect, FirstWords, Guard, Status};
 use super::guard::{self, sets_option};
-use super::terminal::Way;
+use super::terminal::TerminalSetup;
 use super::traps::stands_alone;
 use super::view::Interpreted;
 use listing::State;
@@ -138,7 +138,7 @@ impl Dialect for Dash {
         Some(Interpreted { view: state.view().finish(), restore: restore::script(&state) })
     }
 
-    fn revealing(&self) -> &'static [&'static str] {
+    fn guard_revealing_words(&self) -> &'static [&'static str] {
         &["type trap", "command -v trap", "command -V", "alias trap", "alias -p"]
     }
 
@@ -160,11 +160,11 @@ impl Dialect for Dash {
         "case $(\\command alias trap) in *__sessile_guard*) \\command unalias trap ;; esac;"
     }
 
-    fn job_control(&self, program: Option<&str>) -> Way {
+    fn job_control(&self, program: Option<&str>) -> TerminalSetup {
         match program {
-            Some("dash" | "busybox") => Way::Monitor,
-            Some("bash") => Way::FailedExec,
-            Some(_) | None => Way::None,
+            Some("dash" | "busybox") => TerminalSetup::Monitor,
+            Some("bash") => TerminalSetup::FailedExec,
+            Some(_) | None => TerminalSetup::None,
         }
     }
 }

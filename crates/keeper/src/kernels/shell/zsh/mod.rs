@@ -8,7 +8,7 @@ use super::builtin_calls::{BuiltinCalls, SURE_ECHO};
 use super::dialect::{Dialect, Environment, FirstWords, Guard, Status};
 use super::guard::AFTER;
 use super::quoting::quote;
-use super::terminal::Way;
+use super::terminal::TerminalSetup;
 use super::traps::stands_alone;
 use super::view::Interpreted;
 use listing::State;
@@ -100,7 +100,7 @@ impl Dialect for Zsh {
         SURE
     }
 
-    fn shield(
+    fn protect_source(
         &self,
         source: String,
         has_terminal: bool,
@@ -216,7 +216,7 @@ impl Dialect for Zsh {
         true
     }
 
-    fn revealing(&self) -> &'static [&'static str] {
+    fn guard_revealing_words(&self) -> &'static [&'static str] {
         &["zshexit", "functions", "typeset", "whence", "which", "declare"]
     }
 
@@ -239,8 +239,8 @@ impl Dialect for Zsh {
          \\builtin unset __sessile_args; \\builtin unfunction __sessile_bye || \\builtin :;"
     }
 
-    fn job_control(&self, _: Option<&str>) -> Way {
-        Way::Suspend
+    fn job_control(&self, _: Option<&str>) -> TerminalSetup {
+        TerminalSetup::Suspend
     }
 }
 
