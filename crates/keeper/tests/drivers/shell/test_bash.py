@@ -4,7 +4,7 @@ import os
 import random
 import unittest
 
-from harness import Bash, Kernel, capture_cost
+from harness import Bash, Kernel, assert_cost_is_linear
 
 BASH = Bash()
 EVERY_BYTE = bytes(range(1, 256))
@@ -306,17 +306,8 @@ class AtTheExit(BashCase):
 
 class TheCost(BashCase):
     def test_grows_with_the_state_and_not_with_its_square(self):
-        # With a square in it, four times the state would take sixteen times the
-        # time; in proportion, four. The least of five is what the machine's
-        # other work disturbs least.
-        for item in ("v{0}={0}", "export v{0}={0}", "f{0}() {{ :; }}", "alias a{0}=b"):
-            with self.subTest(item):
-                def cost(count):
-                    text = "\n".join(item.format(i) for i in range(count))
-                    return min(capture_cost(BASH, text) for _ in range(5))
-
-                few, many = max(cost(500), 0), cost(2000)
-                self.assertLess(many, 10 * few + 0.02)
+        items = ("v{0}={0}", "export v{0}={0}", "f{0}() {{ :; }}", "alias a{0}=b")
+        assert_cost_is_linear(self, BASH, items)
 
 
 class RandomStates(BashCase):

@@ -4,7 +4,7 @@ import os
 import random
 import unittest
 
-from harness import Kernel, Sh, capture_cost
+from harness import Kernel, Sh, assert_cost_is_linear
 
 SH = Sh()
 EVERY_BYTE = bytes(range(1, 256))
@@ -200,17 +200,8 @@ class AtTheExit(ShCase):
 
 class TheCost(ShCase):
     def test_grows_with_the_state_and_not_with_its_square(self):
-        # With a square in it, four times the state would take sixteen times the
-        # time; in proportion, four. The least of three is what the machine's
-        # other work disturbs least.
-        for item in ("v{0}={0}", "readonly v{0}={0}", "alias a{0}=b"):
-            with self.subTest(item):
-                def cost(count):
-                    text = "\n".join(item.format(i) for i in range(count))
-                    return min(capture_cost(SH, text) for _ in range(3))
-
-                few, many = max(cost(500), 0), cost(2000)
-                self.assertLess(many, 6 * few + 0.01)
+        items = ("v{0}={0}", "readonly v{0}={0}", "alias a{0}=b")
+        assert_cost_is_linear(self, SH, items)
 
 
 class RandomStates(ShCase):
