@@ -1,6 +1,6 @@
 //! The tests of the Python SDK: what is generated, types, behaviour and examples.
 //!
-//! They run with a Python that has the frameworks that the SDK has tools for, and
+//! They run with a Python that has the frameworks that the SDK has tools for. Most run
 //! again with the oldest Python that the SDK supports, where there is one.
 
 use crate::{clients, run, testing::PassedOver, tools};
@@ -33,6 +33,10 @@ const OLDEST_PACKAGES: &[&str] = &["httpx==0.28.1", "pytest==8.4.2", "pytest-xdi
 /// What its users have.
 const BENCH_PACKAGES: &[&str] = &["httpx==0.28.1"];
 
+/// What needs to be run with one Python only: the examples of the documentation, and
+/// what a server does under load.
+const ONCE: &[&str] = &["test_docstrings.py", "test_load.py", "test_pages.py"];
+
 /// Processes for the tests, which mostly wait.
 const WORKERS: &str = "4";
 
@@ -51,9 +55,9 @@ pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error
     }
     let path: Vec<_> = env.iter().copied().filter(|(name, _)| *name == "PATH").collect();
     let frameworks = [&path[..], &[("SESSILE_TEST_FRAMEWORKS", "1")]].concat();
-    failures.extend(pytest(python, &frameworks).err());
+    failures.extend(pytest(python, &[], &frameworks).err());
     match oldest() {
-        Some(python) => failures.extend(pytest(&python, &path).err()),
+        Some(python) => failures.extend(pytest(&python, ONCE, &path).err()),
         None => {
             failures.extend(list.add(&format!("the SDK with {OLDEST}: not installed")).err());
         }
@@ -61,13 +65,19 @@ pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error
     failures
 }
 
-fn pytest(python: &str, env: &[(&str, &str)]) -> anyhow::Result<()> {
+/// All tests but those in some files.
+fn pytest(python: &str, without: &[&str], env: &[(&str, &str)]) -> anyhow::Result<()> {
     let binary = run::target().join("debug/sessile").display().to_string();
     let source = run::root().join(FOLDER).join("src").display().to_string();
     let env = [env, &[("SESSILE_BIN", binary.as_str()), ("PYTHONPATH", &source)]].concat();
-    let args = ["-B", "-m", "pytest", "-n", WORKERS, "--dist", "worksteal", "--rootdir", FOLDER];
     let tests = format!("{FOLDER}/tests");
-    run::at_once(python, &[&args[..], &[&tests]].concat(), &env)
+    let ignored: Vec<String> =
+        without.iter().map(|file| format!("--ignore={tests}/{file}")).collect();
+    let mut args =
+        vec!["-B", "-m", "pytest", "-n", WORKERS, "--dist", "worksteal", "--rootdir", FOLDER];
+    args.extend(ignored.iter().map(String::as_str));
+    args.push(&tests);
+    run::at_once(python, &args, &env)
 }
 
 /// A warm call through it beside plain HTTP, with the binary that was built for speed.
