@@ -9,7 +9,7 @@ use sessile_proc::Process;
 use sessile_protocol::{Boot, Code, Failure, OwnNetwork};
 use sessile_sandbox::Policy;
 use sessile_sandbox::apply::{End, Sandbox};
-use sessile_sandbox::limits::{Disk, Hold};
+use sessile_sandbox::limits::{Disk, LimitPlan};
 use sessile_sandbox::plan::environment::environment;
 use sessile_sandbox::plan::host::{Host, Wanted};
 use sessile_sandbox::plan::{self, Net, Place, Plan, User, WORKSPACE};
@@ -108,8 +108,8 @@ impl Confined {
             hidden,
         };
         let plan = plan::plan(&policy, &host, &place).map_err(|why| refused(why.to_string()))?;
-        crate::groups::write_down(&boot.directory, plan.hold.group.as_ref());
-        let has_open_layer = plan.hold.layer.is_none() && plan.has_layer();
+        crate::groups::write_down(&boot.directory, plan.limits.group.as_ref());
+        let has_open_layer = plan.limits.layer.is_none() && plan.has_layer();
         let disk = has_open_layer.then(|| Disk::of(&plan.base)).flatten();
         let sandbox = Sandbox::build(&plan).map_err(|why| refused(why.to_string()))?;
         Ok(Some(Rc::new(Self {
@@ -157,9 +157,9 @@ impl Confined {
         now.since(self.seen.replace(now))
     }
 
-    /// Returns its limits, and what enforces them.
-    pub(crate) fn hold(&self) -> &Hold {
-        &self.plan.hold
+    /// What it may use, and what holds it to that.
+    pub(crate) fn limits(&self) -> &LimitPlan {
+        &self.plan.limits
     }
 
     /// Returns the disk of its layer, if nothing else limits that.

@@ -14,7 +14,7 @@
 //! belonged to.
 
 use crate::guardian;
-use crate::keeper::{ForkOutcome, Keeper, Position, Whose};
+use crate::keeper::{ForkOutcome, Keeper, Position, RefusalScope};
 use crate::processes::{self, Reaped};
 use crate::reactor::{Interest, Key, Reactor};
 use rustix::process::Signal;
@@ -99,11 +99,11 @@ impl Family {
         };
         let members = self.members.iter_mut();
         let patience = members.filter_map(|member| member.session.patience()).min();
-        let awake = self.members.iter().filter_map(|member| member.session.awake_until()).max();
+        let awake = self.members.iter().filter_map(|member| member.session.poll_until()).max();
         let mut news = Vec::new();
         let lookout = all.wait(patience, awake, &mut news)?;
         for member in &mut self.members {
-            member.session.looked_out(lookout);
+            member.session.note_core_use(lookout);
             if news.contains(&member.number) || member.session.patience() == Some(0) {
                 member.session.turn(Some(0))?;
             }
@@ -145,7 +145,7 @@ impl Family {
     /// have received a refusal that concerns another.
     fn share_refusals(&mut self) {
         if self.members.iter().any(|member| member.session.has_refusals()) {
-            for whose in [Whose::Own, Whose::Anybodys] {
+            for whose in [RefusalScope::Own, RefusalScope::Anybodys] {
                 self.members.iter_mut().for_each(|member| member.session.take_refusals(whose));
             }
         }

@@ -2,7 +2,7 @@
 //! recorded in a file for a successor after both are gone.
 
 use sessile_protocol::Boot;
-use sessile_sandbox::limits::{self, GroupPlan, Means};
+use sessile_sandbox::limits::{self, GroupPlan, LimitPlan, LimitSupport};
 use sessile_sandbox::{Limits, Policy};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
@@ -27,8 +27,8 @@ impl Groups {
         let Some(policy) = policy.filter(|policy| policy.limits != Limits::default()) else {
             return Self::default();
         };
-        let hold = limits::hold(&policy.limits, &Means::look(), &name_of(boot)).ok();
-        let tops = hold.and_then(|hold| hold.group).map(|group| group.tops());
+        let plan = LimitPlan::new(&policy.limits, &LimitSupport::detect(), &name_of(boot)).ok();
+        let tops = plan.and_then(|plan| plan.group).map(|group| group.tops());
         Self { tops: tops.unwrap_or_default(), session: boot.session.to_string() }
     }
 

@@ -82,7 +82,7 @@ fn guard(keeper: rustix::process::Pid, scratch: &Path, groups: &Groups) -> ! {
                 if status.exit_status().is_none() && status.terminating_signal().is_none() {
                     continue;
                 }
-                processes::exterminate();
+                processes::kill_all_descendants();
                 let _ = crate::scratch::remove_tree(scratch);
                 groups.remove();
                 std::process::exit(0);

@@ -132,7 +132,7 @@ impl Origins {
     }
 
     /// Whether it is time to forget.
-    pub(crate) fn are_many(&self) -> bool {
+    pub(crate) fn should_compact(&self) -> bool {
         self.spans.len() >= SPANS || self.known.len() >= KNOWN
     }
 

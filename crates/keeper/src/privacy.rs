@@ -105,7 +105,7 @@ impl Children {
 
 /// What exists beside a kernel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside {
+pub(crate) struct Neighbours {
     /// The newest process of the system when the last run was over.
     pub(crate) floor: Option<Pid>,
     pub(crate) kernels: Kernels,
@@ -141,7 +141,7 @@ impl Privacy {
         privacy: &mut Option<Self>,
         (kernel, pid): (&mut (dyn Kernel + 'static), Pid),
         confined: &Confined,
-        Beside { floor, kernels }: Beside,
+        Neighbours { floor, kernels }: Neighbours,
         when: When,
     ) -> io::Result<Renewed> {
         if let (Some(known), When::Needed) = (&mut *privacy, when)
@@ -180,7 +180,7 @@ impl Privacy {
         let known = privacy.insert(known);
         let mut inside = at_rest(pid, kernel, &known.named, patience)?;
         inside.wants_spare = kernel.reopens_orders();
-        inside.close_off(confined.user())?;
+        inside.deny_inspection(confined.user())?;
         for (pipe, named) in kernel.pipes().into_iter().zip(&known.named) {
             let fresh = inside.replace([pipe, named])?;
             *pipe = fresh;
@@ -343,10 +343,10 @@ impl Inside {
         ids.contains(&PipeId { device: stat.st_dev, inode: stat.st_ino })
     }
 
-    /// Closes the kernel and its copies to other processes inside. Until now a capability
-    /// did that, which kernels only have while they start (see `confine` of the sandbox)
-    /// and must not keep.
-    fn close_off(&mut self, user: User) -> io::Result<()> {
+    /// No other process inside may look at it, nor at copies of it. That was so
+    /// already, by a capability that only kernels have while they come up (see
+    /// `confine` of the sandbox), and which it is not to keep.
+    fn deny_inspection(&mut self, user: User) -> io::Result<()> {
         const DUMPABLE: u64 = libc::PR_SET_DUMPABLE as u64;
         const AMBIENT: u64 = libc::PR_CAP_AMBIENT as u64;
         const CLEAR_ALL: u64 = libc::PR_CAP_AMBIENT_CLEAR_ALL as u64;

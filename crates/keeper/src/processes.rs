@@ -207,9 +207,9 @@ pub(crate) fn may_be_asynchronous(pid: Pid) -> bool {
     signals.is_some_and(|s| s.ignored.has(libc::SIGINT) && s.ignored.has(libc::SIGQUIT))
 }
 
-/// Whether a child of zsh was started with `&`: zsh lowers its priority, unless the user
-/// has turned that off.
-pub(crate) fn stands_back(pid: Pid, kernel: Pid) -> bool {
+/// Whether a child of zsh was started with `&`: such a one stands back behind
+/// others, unless the user does not want that.
+pub(crate) fn has_lower_priority(pid: Pid, kernel: Pid) -> bool {
     let niceness = |pid: Pid| stat(pid).map(|stat| stat.nice);
     niceness(pid) > niceness(kernel) && ignores_interrupt(pid)
 }
@@ -291,9 +291,9 @@ pub(crate) enum Reaped {
     NoneLeft,
 }
 
-/// Kills and reaps everything below this process until nothing is left. For the guardian,
-/// whose keeper is dead, and for a keeper that ends.
-pub(crate) fn exterminate() {
+/// Kills and reaps everything below this process until nothing is left. For
+/// the guardian, whose keeper is dead, and for a keeper that goes.
+pub(crate) fn kill_all_descendants() {
     let me = rustix::process::getpid();
     loop {
         signal(&descendants(me), Signal::KILL);

@@ -102,11 +102,11 @@ impl<K: Key> Reactor<K> {
     pub(crate) fn wait(
         &mut self,
         timeout_ms: Option<u64>,
-        awake_until: Option<Instant>,
+        poll_until: Option<Instant>,
         news: &mut Vec<K>,
     ) -> io::Result<CoreUse> {
         let mut lookout = CoreUse::Unknown;
-        if let Some(until) = awake_until.filter(|_| timeout_ms != Some(0)) {
+        if let Some(until) = poll_until.filter(|_| timeout_ms != Some(0)) {
             let mut before = Instant::now();
             let mut lent = Duration::ZERO;
             while before < until {

@@ -1,7 +1,7 @@
 //! Runs: their orders and their results.
 
 use crate::own_name::OwnName;
-use crate::shortage::told;
+use crate::shortage::describe;
 use crate::stdin::Stdin;
 use sessile_protocol::{
     Completed, EndedJob, Exec, KernelFate, Language, MetLimit, OpenRun, OutputView, ReadOutput,
@@ -174,7 +174,7 @@ impl Run {
     pub(crate) fn note_unwritten(&mut self, what: &str, error: &io::Error) {
         let note = format!("the run's {what} could not be written to disk");
         if !self.notes.iter().any(|known| known.starts_with(&note)) {
-            self.notes.push(format!("{note}: {}", told(error, std::convert::identity)));
+            self.notes.push(format!("{note}: {}", describe(error, std::convert::identity)));
         }
     }
 

@@ -16,8 +16,8 @@ pub(crate) fn of_start(code: Code, what: impl Display, error: &io::Error) -> Fai
     Failure::because(code, what, error).with_shortage(Shortage::of_start(error))
 }
 
-/// Returns an error as text for a note, with advice.
-pub(crate) fn told(error: &io::Error, place: impl Fn(Shortage) -> Shortage) -> String {
+/// An error for a note, with what to do.
+pub(crate) fn describe(error: &io::Error, place: impl Fn(Shortage) -> Shortage) -> String {
     match Shortage::of(error).map(place) {
         Some(shortage) => format!("{error}; {}", shortage.advice()),
         None => error.to_string(),

@@ -51,24 +51,24 @@ impl Awaited {
 
 /// A way to wait for input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// However long it takes. A process that waits with a timeout has something else to
-    /// do as well.
+pub(crate) enum WaitKind {
+    /// However long it takes. One that waits with a limit has something else to
+    /// do, too.
     Endless,
     /// In a read of nothing else.
     Read,
 }
 
-/// Whether a process waits in this manner to read from the source.
-pub(crate) fn waits_to_read(pid: Pid, source: Awaited, manner: Manner) -> bool {
+/// Whether a process waits in this manner for something to read from there.
+pub(crate) fn waits_to_read(pid: Pid, source: Awaited, manner: WaitKind) -> bool {
     let process = Process::new(pid);
     let is_source = |fd: u32| {
         let target = process.descriptor(fd).metadata();
         target.is_some_and(|target| source.is(&target))
     };
     let awaited = |call: &Call| match manner {
-        Manner::Endless => awaited_endlessly(call, process),
-        Manner::Read => read_from(call).into_iter().collect(),
+        WaitKind::Endless => awaited_endlessly(call, process),
+        WaitKind::Read => read_from(call).into_iter().collect(),
     };
     process.calls().any(|call| awaited(&call).into_iter().any(is_source))
 }
@@ -158,7 +158,7 @@ mod tests {
         ] {
             let mut child = python(text, std::fs::File::open(&path).unwrap().into());
             let pid = Pid::from_child(&child);
-            while !waits_to_read(pid, Awaited::Pipe(id), Manner::Endless) {
+            while !waits_to_read(pid, Awaited::Pipe(id), WaitKind::Endless) {
                 assert!(child.try_wait().unwrap().is_none(), "{text} has ended");
                 std::thread::yield_now();
             }
@@ -189,7 +189,7 @@ mod tests {
             while !sleeps() {
                 std::thread::yield_now();
             }
-            assert!(!waits_to_read(pid, Awaited::Pipe(other), Manner::Endless), "{text}");
+            assert!(!waits_to_read(pid, Awaited::Pipe(other), WaitKind::Endless), "{text}");
             child.kill().unwrap();
             child.wait().unwrap();
         }
@@ -202,11 +202,11 @@ mod tests {
         let text = "import select; p = select.epoll(); p.register(0, select.EPOLLIN); p.poll()";
         let mut child = python(text, read_end.into());
         let pid = Pid::from_child(&child);
-        while !waits_to_read(pid, Awaited::Pipe(id), Manner::Endless) {
+        while !waits_to_read(pid, Awaited::Pipe(id), WaitKind::Endless) {
             assert!(child.try_wait().unwrap().is_none(), "it has ended");
             std::thread::yield_now();
         }
-        assert!(!waits_to_read(pid, Awaited::Pipe(id), Manner::Read));
+        assert!(!waits_to_read(pid, Awaited::Pipe(id), WaitKind::Read));
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -20,9 +20,8 @@ pub(crate) enum Awaited {
     ByNobody,
 }
 
-/// Gives a process the lowest priority: it runs when no other process wants the core, but
-/// is not starved.
-pub(crate) fn stand_back(pid: Pid) {
+/// Lets a process run when nobody else wants the core, though not never.
+pub(crate) fn lower_priority(pid: Pid) {
     let _ = rustix::process::setpriority_process(Some(pid), LAST);
 }
 
@@ -68,12 +67,12 @@ impl Worker {
                 reactor.remove(&reading);
                 Err(error)
             }
-            0 => labour(&writing, keeper, work),
+            0 => run_worker(&writing, keeper, work),
             pid => match Pid::from_raw(pid) {
                 Some(pid) => {
                     match awaited {
                         Awaited::ByClient => {}
-                        Awaited::ByNobody => stand_back(pid),
+                        Awaited::ByNobody => lower_priority(pid),
                     }
                     Ok(Self { pid, pipe: reading, received: Vec::new() })
                 }
@@ -117,8 +116,8 @@ impl Worker {
     }
 }
 
-/// The body of the worker process.
-fn labour(writing: &OwnedFd, keeper: Pid, work: impl FnOnce() -> Vec<u8>) -> ! {
+/// The worker's whole life.
+fn run_worker(writing: &OwnedFd, keeper: Pid, work: impl FnOnce() -> Vec<u8>) -> ! {
     prepare(writing, keeper);
     let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     let has_answered = answer.is_ok_and(|answer| {

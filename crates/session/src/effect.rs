@@ -76,7 +76,7 @@ pub enum Effect {
     /// Answer a run that will never run, or never finish.
     Cancel {
         run: RunNo,
-        why: Why,
+        why: CancelReason,
     },
     /// The session ends and this kernel's last state is not written down: have it
     /// write it as it exits.
@@ -133,7 +133,7 @@ pub struct Outcome {
 
 /// Why a run was answered without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum CancelReason {
     Reset,
     Ended,
     /// Interrupted while it was still waiting for its turn.

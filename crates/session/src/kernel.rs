@@ -1,7 +1,7 @@
 //! One kernel of a session: its process, its queue, and what is known of its
 //! state.
 
-use crate::effect::{Effect, Epoch, Outcome, Source, Tick, Why};
+use crate::effect::{CancelReason, Effect, Epoch, Outcome, Source, Tick};
 use crate::pacing::{Pacing, Urgency};
 use sessile_protocol::{KernelFate, Language, RunNo};
 use std::collections::VecDeque;
@@ -473,7 +473,7 @@ impl Kernel {
 
     /// Everything ends: the run and the queue are answered, the process is the
     /// teardown's to end.
-    pub(crate) fn close(&mut self, why: Why, out: &mut Vec<Effect>) {
+    pub(crate) fn close(&mut self, why: CancelReason, out: &mut Vec<Effect>) {
         let running = self.busy_with();
         let queued = self.queue.drain(..).map(|q| q.run);
         out.extend(running.into_iter().chain(queued).map(|run| Effect::Cancel { run, why }));

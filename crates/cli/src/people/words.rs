@@ -39,7 +39,7 @@ pub(crate) fn cut(text: &str, room: usize) -> String {
 /// Returns how long ago that was.
 pub(crate) fn age(then: &str, now: Timestamp) -> String {
     let Ok(then) = then.parse::<Timestamp>() else { return "-".to_owned() };
-    let seconds = now.as_second() - then.as_second();
+    let seconds = (now.as_millisecond() - then.as_millisecond()) / 1000;
     match seconds {
         ..0 => then.strftime("%F").to_string(),
         0..60 => format!("{seconds}s ago"),
@@ -91,7 +91,7 @@ mod tests {
     fn ages_and_durations_are_rounded_down() {
         let now = "2026-03-01T12:00:00Z".parse().unwrap();
         let ages = ["2026-03-01T11:59:59.9Z", "2026-03-01T11:01:01Z", "2026-02-28T13:00:00Z"];
-        assert_eq!(ages.map(|then| age(then, now)), ["1s ago", "58m ago", "23h ago"]);
+        assert_eq!(ages.map(|then| age(then, now)), ["0s ago", "58m ago", "23h ago"]);
         let far = ["2026-02-20T12:00:00Z", "2025-01-01T00:00:00Z", "2026-03-02T00:00:00Z", "x"];
         assert_eq!(far.map(|then| age(then, now)), ["9d ago", "2025-01-01", "2026-03-02", "-"]);
         let times = [999, 12_345, 1_950_000, 61_000_000, 7_260_000_000];

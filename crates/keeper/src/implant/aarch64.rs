@@ -15,7 +15,7 @@ pub(super) fn waiting(registers: &libc::user_regs_struct) -> Option<Waiting> {
     Some(Waiting { number, first: registers.regs[0] })
 }
 
-pub(super) fn sites(registers: &libc::user_regs_struct) -> Vec<u64> {
+pub(super) fn syscall_sites(registers: &libc::user_regs_struct) -> Vec<u64> {
     vec![registers.pc, registers.pc.wrapping_sub(CALL_LENGTH)]
 }
 

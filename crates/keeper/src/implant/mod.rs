@@ -67,7 +67,8 @@ impl Implant {
             let word = peek(pid, at).unwrap_or_default();
             machine::is_call(word)
         };
-        let Some(site) = machine::sites(&registers).into_iter().find(|at| is_call(*at)) else {
+        let Some(site) = machine::syscall_sites(&registers).into_iter().find(|at| is_call(*at))
+        else {
             return Err(Self::let_go(pid, io::ErrorKind::ResourceBusy.into()));
         };
         Ok(Self { pid, registers, waiting, site, missed })

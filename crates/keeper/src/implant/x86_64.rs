@@ -16,7 +16,7 @@ pub(super) fn waiting(registers: &libc::user_regs_struct) -> Option<Waiting> {
     (number >= 0).then_some(Waiting { number, first: registers.rdi })
 }
 
-pub(super) fn sites(registers: &libc::user_regs_struct) -> Vec<u64> {
+pub(super) fn syscall_sites(registers: &libc::user_regs_struct) -> Vec<u64> {
     vec![registers.rip.wrapping_sub(CALL_LENGTH)]
 }
 

@@ -107,7 +107,7 @@ pub(super) enum Next {
 
 /// The end of a run, to be reported later.
 #[derive(Debug)]
-pub(super) struct Withheld {
+pub(super) struct DelayedEnd {
     watch: Watch,
     due: Tick,
     end: RunEnd,
@@ -118,7 +118,7 @@ impl Keeper {
     /// may go on starting others at the limit.
     pub(super) fn watch_bomb(&self, ended: Ended) -> Option<Watch> {
         let confined = self.home.confined.as_ref()?;
-        let held = confined.hold().pids?;
+        let held = confined.limits().pids?;
         let limit = held.limit;
         let (has_met_limit, signs) = match held.by {
             Mechanism::Groups(_) => (ended.was_refused, Signs::Refusals),
@@ -149,23 +149,23 @@ impl Keeper {
     /// not count refusals.
     pub(super) fn is_crowded(&self) -> bool {
         let confined = self.home.confined.as_ref();
-        let Some(held) = confined.and_then(|confined| confined.hold().pids) else { return false };
-        // Counts the sandbox's first process too.
+        let Some(held) = confined.and_then(|confined| confined.limits().pids) else { return false };
+        // With the first process.
         let inside = || self.own_descendants().len() as u64 + 1;
         held.by == Mechanism::UserRlimit && 2 * inside() >= held.limit
     }
 
-    /// Reports a run's end once its leftovers have been dealt with.
-    pub(super) fn withhold(&mut self, language: Language, mut watch: Watch, end: RunEnd) {
+    /// Tells a run's end when what it has left is looked after.
+    pub(super) fn delay_end(&mut self, language: Language, mut watch: Watch, end: RunEnd) {
         match self.first_look(&mut watch) {
             Next::Done(told) => {
-                told.into_iter().for_each(|note| self.tell(language, watch.run, note));
+                told.into_iter().for_each(|note| self.add_note(language, watch.run, note));
                 self.end_run(language, end);
             }
             Next::LookAgain(pause) => {
                 let due = self.now() + pause;
                 if let Some(live) = self.kernels.live.get_mut(&language) {
-                    live.withheld = Some(Box::new(Withheld { watch, due, end }));
+                    live.withheld = Some(Box::new(DelayedEnd { watch, due, end }));
                     self.deadlines.set_earlier(Deadline::Bombs, due);
                 }
             }
@@ -184,7 +184,7 @@ impl Keeper {
                     Next::LookAgain(pause) => withheld.due = now + pause,
                     Next::Done(told) => {
                         let run = withheld.watch.run;
-                        told.into_iter().for_each(|note| self.tell(language, run, note));
+                        told.into_iter().for_each(|note| self.add_note(language, run, note));
                         self.end_run(language, withheld.end);
                         continue;
                     }
@@ -197,11 +197,11 @@ impl Keeper {
         }
     }
 
-    /// Takes the withheld end of a run whose kernel has died: the run ended as the kernel
-    /// had reported.
-    pub(super) fn give_up_withheld(&mut self, language: Language) -> Option<Watch> {
+    /// A kernel has died while its run's end was withheld: the run has ended as it had
+    /// said.
+    pub(super) fn release_delayed_end(&mut self, language: Language) -> Option<Watch> {
         let live = self.kernels.live.get_mut(&language)?;
-        let Withheld { watch, end, due: _ } = *live.withheld.take()?;
+        let DelayedEnd { watch, end, due: _ } = *live.withheld.take()?;
         live.verdict = Some(end.ended.exit_code);
         if let Some(run) = self.runs.get_mut(&end.ended.run) {
             run.value = end.ended.value;
@@ -222,7 +222,8 @@ impl Keeper {
     pub(super) fn look(&self, watch: &mut Watch) -> Next {
         let clearing = match watch.stage {
             Stage::Seeing { before: _, cleared: Some(clearing), watches: _ }
-                if clearing.rounds < ROUNDS && !self.remains_of(clearing.whose).is_empty() =>
+                if clearing.rounds < ROUNDS
+                    && !self.processes_left_by(clearing.whose).is_empty() =>
             {
                 clearing
             }
@@ -250,7 +251,7 @@ impl Keeper {
             // just starting or about to end.
             return Next::LookAgain(PAUSE);
         }
-        watch.told = clearing.told(watch.limit).or(watch.told.take());
+        watch.told = clearing.note(watch.limit).or(watch.told.take());
         match clearing.then {
             Then::Stop => Next::Done(watch.told.take()),
             Then::See => {
@@ -291,9 +292,9 @@ impl Keeper {
         (2 * count >= limit).then_some(Crowd { run, has_to_wait })
     }
 
-    /// Returns the processes that a run has left. Processes of unknown origin are counted
-    /// as its own.
-    fn remains_of(&self, run: Option<RunNo>) -> Vec<Pid> {
+    /// What a run has left. Of whom it is not known whose they are, they are taken for
+    /// its.
+    fn processes_left_by(&self, run: Option<RunNo>) -> Vec<Pid> {
         let left = jobs::members(&self.find_jobs());
         let is_its = |whose: Option<RunNo>| whose.is_none() || whose == run;
         let left = left.into_iter().filter(|(_, _, origin)| is_its(origin.run));
@@ -305,7 +306,7 @@ impl Keeper {
     fn stop_all_of(&self, run: Option<RunNo>) -> Vec<Pid> {
         let mut known = Vec::new();
         for _ in 0..LOOKS {
-            let found = self.remains_of(run);
+            let found = self.processes_left_by(run);
             if found.iter().all(|pid| known.contains(pid)) {
                 return found;
             }
@@ -317,7 +318,7 @@ impl Keeper {
 }
 
 impl Clearing {
-    fn told(self, limit: u64) -> Option<String> {
+    fn note(self, limit: u64) -> Option<String> {
         let (whose, ended) = (self.whose, self.ended);
         let whose = whose.map_or_else(|| "some run".to_owned(), |run| format!("run {run}"));
         (ended > 0).then(|| {

@@ -36,7 +36,7 @@ impl Keeper {
         let patience = Tick::try_from(PATIENCE.as_millis()).unwrap_or(Tick::MAX);
         if now.saturating_sub(since) >= patience {
             live.deferred = None;
-            return self.give_up_unheard(language, run, &io::ErrorKind::TimedOut.into());
+            return self.abandon_unsent(language, run, &io::ErrorKind::TimedOut.into());
         }
         let due = now + (now - since).clamp(SHORTEST, LONGEST);
         live.deferred = Some(Deferred { run, since, due });
@@ -64,7 +64,7 @@ impl Keeper {
                 self.deadlines.set_earlier(Deadline::Deferred, deferred.due);
             }
         }
-        self.work_off();
+        self.process_agenda();
     }
 
     /// Gives up the deferred run of a kernel that is gone.

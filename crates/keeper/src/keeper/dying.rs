@@ -52,8 +52,8 @@ impl Keeper {
         }
     }
 
-    /// Continues with the deaths whose wait is over.
-    pub(super) fn go_on_dying(&mut self) {
+    /// Goes on with those that have waited long enough.
+    pub(super) fn continue_deaths(&mut self) {
         let now = self.now();
         let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
         for language in languages {
@@ -68,9 +68,8 @@ impl Keeper {
         self.deadlines.set(Deadline::Deaths, due.min());
     }
 
-    /// Goes on once a dead kernel's capture is done, which its report may say after its
-    /// end.
-    pub(super) fn dead_has_reported(&mut self, language: Language) {
+    /// A kernel has reported, perhaps after its end: that its capture is done.
+    pub(super) fn note_report_of_dead(&mut self, language: Language) {
         if self.is_capturing(language) {
             return;
         }
@@ -130,42 +129,42 @@ impl Keeper {
             Next::LookAgain(pause) if self.session.is_open() => {
                 self.dies(language, exit_code, pause, Stage::Clearing { watch, left_state });
             }
-            Next::LookAgain(_) => self.told_of_dead(language, exit_code, left_state, None),
-            Next::Done(told) => self.told_of_dead(language, exit_code, left_state, told),
+            Next::LookAgain(_) => self.report_death(language, exit_code, left_state, None),
+            Next::Done(told) => self.report_death(language, exit_code, left_state, told),
         }
     }
 
     /// Saves the state that the dead kernel has left, if it could write one, and deals
     /// with its leftovers.
     fn look_after_dead(&mut self, language: Language, exit_code: i32) {
-        let withheld = self.give_up_withheld(language);
+        let withheld = self.release_delayed_end(language);
         self.give_up_deferred(language);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
         let (current, verdict) = (live.current, live.verdict);
-        let (last_words, farewell) = (live.kernel.last_words(), live.farewell);
+        let (final_state, farewell) = (live.kernel.final_state(), live.farewell);
         let as_of = current.or(farewell).or(self.session.idle_as_of(language)).unwrap_or_default();
-        let left_state = last_words.is_some_and(|saved| {
+        let left_state = final_state.is_some_and(|saved| {
             let saved = SavedKernel { as_of_run: as_of, ..saved };
             let saved = self.without_environment_of(as_of, saved);
             self.save(language, saved)
         });
         // The end of a session, or a reset, is no accident.
         if !left_state && verdict.is_none() && self.session.is_open() {
-            self.tell(language, current, death(language, exit_code));
+            self.add_note(language, current, death(language, exit_code));
         }
         let watch = self.tell_of_limits(language, current, Ending::Death, None);
         let Some(watch) = withheld.or(watch) else {
-            return self.told_of_dead(language, exit_code, left_state, None);
+            return self.report_death(language, exit_code, left_state, None);
         };
         let mut watch = Box::new(watch);
         let next = self.first_look(&mut watch);
         self.clear(language, exit_code, left_state, (watch, next));
     }
 
-    /// Tells the session of the death.
-    fn told_of_dead(
+    /// The session learns of it.
+    fn report_death(
         &mut self,
         language: Language,
         exit_code: i32,
@@ -178,7 +177,7 @@ impl Keeper {
         let (epoch, current) = (live.epoch, live.current);
         let exit_code = live.verdict.unwrap_or(exit_code);
         let directory = live.directory.clone();
-        note.into_iter().for_each(|note| self.tell(language, current, note));
+        note.into_iter().for_each(|note| self.add_note(language, current, note));
         if let Some(said) = kernels::complaints(&self.home.outside(&directory)) {
             let message = format!("{language} does not come up; it says: {said}");
             let failure = Failure::in_words(Code::KernelUnavailable, message);
@@ -186,7 +185,7 @@ impl Keeper {
         }
         self.note_losses(language, current, left_state);
         self.finish_output(language);
-        self.lose_terminal(language);
+        self.drop_terminal(language);
         self.kernels.live.remove(&language);
         self.answer_inspectors(language);
         self.images_lose_kernel(language, epoch);

@@ -3,22 +3,22 @@
 use super::launching::{launch, letter};
 use super::live::Force;
 use super::records::release;
-use super::refusals::Whose;
+use super::refusals::RefusalScope;
 use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
 use super::waiters::WaitsFor;
 use super::{Deadline, Keeper, Lifecycle};
 use crate::absence::Watch;
 use crate::kernels::{LastState, Order, Stdin};
-use crate::privacy::{Beside, Kernels, MOMENT, Privacy, REPAIR, When, has_lost_pipe};
+use crate::privacy::{Kernels, MOMENT, Neighbours, Privacy, REPAIR, When, has_lost_pipe};
 use crate::processes;
-use crate::shortage::told;
+use crate::shortage::describe;
 use rustix::process::Signal;
 use sessile_protocol::{
     Answer, BootPurpose, Code, Failure, Language, Reset, RunNo, Shortage, format_duration,
 };
 use sessile_session::{
-    Effect, Ending, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why,
+    CancelReason, Effect, Ending, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick,
 };
 use sessile_store::{SessionStatus, timestamp};
 use std::io;
@@ -81,7 +81,7 @@ impl Keeper {
             processes::signal(&[live.pid], Signal::KILL);
         }
         let (directory, epoch) = (live.directory.clone(), live.epoch);
-        self.lose_terminal(language);
+        self.drop_terminal(language);
         if let Some(live) = self.kernels.live.remove(&language) {
             self.reactor.remove(&live.reports);
         }
@@ -132,7 +132,7 @@ impl Keeper {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return self.defer(language, number);
             }
-            Err(error) => return self.give_up_unheard(language, number, &error),
+            Err(error) => return self.abandon_unsent(language, number, &error),
         }
         self.watch_disk(now);
         let beside = self.beside_kernels();
@@ -186,12 +186,12 @@ impl Keeper {
             begun = Privacy::ensure(&mut live.privacy, kernel, confined, beside, when)
                 .and_then(|_| live.kernel.begin(&order));
             if let Err(error) = begun {
-                return self.give_up_unheard(language, number, &error);
+                return self.abandon_unsent(language, number, &error);
             }
         }
         if let Err(error) = begun {
-            // Nothing was sent: the kernel's state is unchanged.
-            let told = told(&error, Shortage::in_scratch);
+            // Nothing was sent: the kernel is as it was.
+            let told = describe(&error, Shortage::in_scratch);
             run.notes.push(format!("the run could not be handed to {language}: {told}"));
             self.finish_output(language);
             self.agenda.note(Input::Reported {
@@ -209,12 +209,12 @@ impl Keeper {
         }
     }
 
-    pub(super) fn beside_kernels(&self) -> Beside {
+    pub(super) fn beside_kernels(&self) -> Neighbours {
         let is_shared = |confined| Rc::strong_count(confined) > 1;
         let shares = self.home.confined.as_ref().is_some_and(is_shared);
         let kernels =
             if shares || self.kernels.live.len() > 1 { Kernels::Some } else { Kernels::None };
-        Beside { floor: self.kernels.origins.floor(), kernels }
+        Neighbours { floor: self.kernels.origins.floor(), kernels }
     }
 
     /// Makes sure that a kernel in a sandbox gets its orders through a pipe that no other
@@ -234,9 +234,8 @@ impl Keeper {
         }
     }
 
-    /// Kills a kernel that cannot be reached privately. Its run ends without having
-    /// begun.
-    pub(super) fn give_up_unheard(&mut self, language: Language, number: RunNo, error: &io::Error) {
+    /// One that cannot is ended, and the run with it: it was not begun.
+    pub(super) fn abandon_unsent(&mut self, language: Language, number: RunNo, error: &io::Error) {
         if let Some(run) = self.runs.get_mut(&number) {
             run.notes.push(format!(
                 "the run was not begun: {language} could not be reached by a way that nobody else \
@@ -285,7 +284,7 @@ impl Keeper {
     }
 
     fn complete(&mut self, number: RunNo, outcome: Outcome) {
-        self.take_refusals(Whose::Own);
+        self.take_refusals(RefusalScope::Own);
         let Some(run) = self.runs.get_mut(&number) else {
             return;
         };
@@ -321,25 +320,25 @@ impl Keeper {
         }
     }
 
-    fn cancel(&mut self, number: RunNo, why: Why) {
+    fn cancel(&mut self, number: RunNo, why: CancelReason) {
         let Some(run) = self.runs.remove(&number) else {
             return;
         };
         let mut failure = cancellation(why);
-        if let (Why::Ended, Some(host)) = (why, self.records.metadata.moved_to()) {
+        if let (CancelReason::Ended, Some(host)) = (why, self.records.metadata.moved_to()) {
             failure.message = format!(
                 "the session now lives on {host}, and has ended here; ask again to have it go on here"
             );
         }
-        if let (Why::QueueTimeout, Some(limit)) = (why, run.order.queue_timeout_ms) {
+        if let (CancelReason::QueueTimeout, Some(limit)) = (why, run.order.queue_timeout_ms) {
             failure.message = self.waited_too_long(run.language, limit);
         }
-        if why == Why::NoKernel
+        if why == CancelReason::NoKernel
             && let Some(reason) = self.kernels.launch_failures.get(&run.language)
         {
             failure.clone_from(reason);
         }
-        if why != Why::Reset {
+        if why != CancelReason::Reset {
             let _ = self.home.directory.write_cancelled(number, &failure);
         }
         self.clients.refuse_run(number, &failure, &self.reactor);
@@ -396,7 +395,7 @@ impl Keeper {
         self.kernels.origins.forget();
         self.clear_checkpoints();
         for (number, _) in std::mem::take(&mut self.runs) {
-            self.clients.refuse_run(number, &cancellation(Why::Reset), &self.reactor);
+            self.clients.refuse_run(number, &cancellation(CancelReason::Reset), &self.reactor);
         }
         self.kernels.last_status.clear();
         self.home.directory.forget_runs();
@@ -448,22 +447,22 @@ impl Keeper {
     }
 }
 
-/// Returns the failure for a run that ends without a result.
-fn cancellation(why: Why) -> Failure {
+/// Why a run was answered without a result.
+fn cancellation(why: CancelReason) -> Failure {
     match why {
-        Why::Reset => {
+        CancelReason::Reset => {
             Failure::new(Code::RunCancelled, "the session was reset before the run had ended")
         }
-        Why::Ended => {
+        CancelReason::Ended => {
             Failure::new(Code::RunCancelled, "the session was ended before the run had ended")
         }
-        Why::Interrupted => {
+        CancelReason::Interrupted => {
             Failure::new(Code::RunCancelled, "the run was interrupted before it began")
         }
-        Why::QueueTimeout => {
+        CancelReason::QueueTimeout => {
             Failure::new(Code::QueueTimeout, "the run waited as long as it may, and never began")
         }
-        Why::NoKernel => Failure::new(
+        CancelReason::NoKernel => Failure::new(
             Code::KernelUnavailable,
             "the interpreter cannot be started; see whether it works outside of the session",
         ),

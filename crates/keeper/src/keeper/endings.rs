@@ -76,7 +76,7 @@ impl Keeper {
             self.home.directory.state().and_then(|mut state| state.kernels.remove(&language));
         let saved = saved.filter(|saved| saved.comes_back_as_of().is_none());
         if let Some(note) = saved.and_then(|saved| losses(language, &saved)) {
-            self.tell(language, current, note);
+            self.add_note(language, current, note);
         }
     }
 }

@@ -109,7 +109,7 @@ impl Keeper {
         check_signal(signal)?;
         let going = self.check_going(number, Code::RunNotFound, "has left nothing to signal");
         if let Err(refusal) = going {
-            let jobs = self.take_stock();
+            let jobs = self.find_and_record_jobs();
             return match jobs::signal_those_of(&jobs, number, signal) {
                 0 => Err(refusal),
                 processes => Ok(Answer::Signalled { processes }),
@@ -134,7 +134,7 @@ impl Keeper {
     }
 
     pub(super) fn jobs(&mut self) -> JobsView {
-        let trees = self.take_stock();
+        let trees = self.find_and_record_jobs();
         jobs::view(&trees, &self.kernels)
     }
 
@@ -177,8 +177,8 @@ impl Keeper {
         !self.find_jobs().is_empty()
     }
 
-    /// Finds all jobs, and records where they come from.
-    fn take_stock(&mut self) -> Vec<Tree> {
+    /// Finds all jobs, and keeps what is known of where they come from.
+    fn find_and_record_jobs(&mut self) -> Vec<Tree> {
         let trees = self.find_jobs();
         self.kernels.origins.keep(&jobs::members(&trees));
         trees
@@ -187,8 +187,8 @@ impl Keeper {
     /// Trims the records of where jobs come from, in idle time, so that they do not grow.
     pub(super) fn forget_origins(&mut self) {
         let mut live = self.kernels.live.values();
-        // A process that may be a capture is left out of the search, and may be a job.
-        if !self.kernels.origins.are_many() || live.any(|live| live.kernel.is_capturing()) {
+        // What may be a capture was not looked at, and may be a job.
+        if !self.kernels.origins.should_compact() || live.any(|live| live.kernel.is_capturing()) {
             return;
         }
         let found = jobs::members(&self.find_jobs());

@@ -1,13 +1,13 @@
 //! A running kernel: its process, its descriptors, and its current work.
 
-use super::bombs::Withheld;
+use super::bombs::DelayedEnd;
 use super::deferred::Deferred;
 use super::dying::Death;
 use super::prompts::Pause;
 use crate::confined::Confined;
 use crate::kernels::Kernel;
 use crate::origins::{Origins, Span};
-use crate::privacy::{Beside, Privacy, Renewed, When};
+use crate::privacy::{Neighbours, Privacy, Renewed, When};
 use crate::processes;
 use crate::scratch::Inbox;
 use crate::streams::Stream;
@@ -61,10 +61,10 @@ impl Kernels {
         self.live.values().map(|live| live.pid)
     }
 
-    /// Returns the kernels that owe a report: of their start, or of the end of their run.
-    pub(super) fn owing(&self) -> Vec<Language> {
-        let owing = self.live.iter().filter(|(_, live)| live.owes_words());
-        owing.map(|(language, _)| *language).collect()
+    /// Those that owe a report: that they are up, or that their run ended.
+    pub(super) fn owing_reports(&self) -> Vec<Language> {
+        let owing_reports = self.live.iter().filter(|(_, live)| live.owes_report());
+        owing_reports.map(|(language, _)| *language).collect()
     }
 
     /// Returns the reason why a kernel does not start.
@@ -108,10 +108,9 @@ pub(super) struct Live {
     pub(super) deferred: Option<Deferred>,
     /// The exit code of the current run, if the kernel was killed after it.
     pub(super) verdict: Option<i32>,
-    /// The end of the current run, withheld until the processes that it left are dealt
-    /// with.
-    pub(super) withheld: Option<Box<Withheld>>,
-    /// Set when the process is gone and the session has not been told yet.
+    /// The end of the current run, which is told when what it has left is looked after.
+    pub(super) withheld: Option<Box<DelayedEnd>>,
+    /// It is gone, which the session is not told yet.
     pub(super) death: Option<Death>,
     /// State that it takes over once it is up.
     pub(super) inheritance: Option<Inheritance>,
@@ -182,7 +181,7 @@ impl Live {
     pub(super) fn keep_private(
         &mut self,
         confined: &Confined,
-        beside: Beside,
+        beside: Neighbours,
         when: When,
     ) -> io::Result<()> {
         let kernel = (&mut *self.kernel, self.pid);
@@ -236,7 +235,7 @@ impl Live {
     /// Returns the foreground without what zsh has started with `&`.
     pub(super) fn awaited(&self) -> Vec<Pid> {
         let mut work = self.foreground();
-        work.retain(|pid| !processes::stands_back(*pid, self.pid));
+        work.retain(|pid| !processes::has_lower_priority(*pid, self.pid));
         work
     }
 
@@ -247,19 +246,20 @@ impl Live {
         Span { run, language, kernel, begun, ended, floor, ceiling: None }
     }
 
-    /// Whether the directory is gone that holds the kernel's orders and its runs' output.
-    pub(super) fn is_homeless(&self) -> bool {
+    /// Whether the directory is gone in which it finds its orders, and a run its
+    /// output.
+    pub(super) fn is_without_directory(&self) -> bool {
         self.has_lost_directory || self.reports.is_unlinked()
     }
 
-    /// Does the same check after a run, whose report has just come through that
-    /// directory. A directory that was moved meanwhile is noticed before the next order.
-    pub(super) fn has_become_homeless(&self) -> bool {
+    /// The same after a run, which has just been told of through it: one that was
+    /// moved meanwhile is noticed before the next order.
+    pub(super) fn is_without_directory_after_run(&self) -> bool {
         self.has_lost_directory || self.reports.was_removed()
     }
 
-    /// Whether the kernel owes a report: of its start, or of the end of its run.
-    pub(super) fn owes_words(&self) -> bool {
+    /// Whether a report of it is to come: that it is up, or that its run ended.
+    pub(super) fn owes_report(&self) -> bool {
         let owes_end = self.current.is_some() && self.withheld.is_none();
         self.death.is_none() && (owes_end || !self.has_come_up)
     }

@@ -71,7 +71,7 @@ use operations::files::FileJobs;
 use output::Output;
 use program::Watched;
 use records::{Disk, Records};
-pub(crate) use refusals::Whose;
+pub(crate) use refusals::RefusalScope;
 
 /// One session of a keeper process, with all its resources.
 pub(crate) struct Keeper {
@@ -122,8 +122,8 @@ impl Keeper {
     pub(crate) fn turn(&mut self, patience: Option<Tick>) -> io::Result<()> {
         let mut news = std::mem::take(&mut self.news);
         self.output.take_again(&mut news);
-        let lookout = self.reactor.wait(patience, self.awake_until(), &mut news)?;
-        self.looked_out(lookout);
+        let lookout = self.reactor.wait(patience, self.poll_until(), &mut news)?;
+        self.note_core_use(lookout);
         for source in news.drain(..) {
             self.handle(source);
         }
@@ -131,13 +131,13 @@ impl Keeper {
         self.forget_gone_clients();
         self.set_deadlines();
         for deadline in self.deadlines.take_due(self.now()) {
-            self.meet(deadline);
+            self.handle_deadline(deadline);
         }
         Ok(())
     }
 
-    /// Handles a deadline that is due.
-    fn meet(&mut self, deadline: Deadline) {
+    /// Does what is due.
+    fn handle_deadline(&mut self, deadline: Deadline) {
         match deadline {
             Deadline::Session => self.step(Input::Tick),
             Deadline::Settle => self.settle(),
@@ -150,7 +150,7 @@ impl Keeper {
             Deadline::Prompts => self.look_for_prompts(),
             Deadline::Bombs => self.look_after_bombs(),
             Deadline::Deferred => self.begin_deferred(),
-            Deadline::Deaths => self.go_on_dying(),
+            Deadline::Deaths => self.continue_deaths(),
             Deadline::Disk => self.look_at_disk(),
         }
     }
@@ -179,8 +179,8 @@ impl Keeper {
         Some(self.deadlines.next()?.saturating_sub(self.now()))
     }
 
-    /// Records how the core was used during the wait for events.
-    pub(crate) fn looked_out(&mut self, lookout: CoreUse) {
+    /// Takes note of what was noticed while news was looked out for.
+    pub(crate) fn note_core_use(&mut self, lookout: CoreUse) {
         match lookout {
             CoreUse::Unknown => {}
             CoreUse::Undisturbed => self.busy_polling.undisturbed(),
@@ -227,21 +227,21 @@ impl Keeper {
         self.records.write_metadata(&self.home.directory)
     }
 
-    /// Returns until when to poll for events without sleeping, if at all.
-    pub(crate) fn awake_until(&self) -> Option<Instant> {
+    /// Until when to look out for events without sleeping, if at all.
+    pub(crate) fn poll_until(&self) -> Option<Instant> {
         self.busy_polling.until()
     }
 
     /// Tells the session a fact and does what it decides.
     fn step(&mut self, fact: Input) {
         self.agenda.note(fact);
-        self.work_off();
+        self.process_agenda();
     }
 
     /// Does the same for an event of an operation on the session as a whole.
     fn operate(&mut self, event: Event) {
         self.agenda.note(Fact::Event(event));
-        self.work_off();
+        self.process_agenda();
     }
 
     fn operate_all(&mut self, events: impl IntoIterator<Item = Event>) {
@@ -252,11 +252,11 @@ impl Keeper {
 
     fn perform(&mut self, effects: Vec<Effect>) {
         self.agenda.add(effects);
-        self.work_off();
+        self.process_agenda();
     }
 
-    /// Decides and performs until neither decisions nor effects are left.
-    fn work_off(&mut self) {
+    /// Decides and performs until nothing is left of either.
+    fn process_agenda(&mut self) {
         if !self.agenda.begin() {
             return;
         }

@@ -13,7 +13,7 @@
 
 use super::live::Live;
 use crate::runs::Run;
-use crate::waits::{self, Awaited, Manner};
+use crate::waits::{self, Awaited, WaitKind};
 use sessile_protocol::RunNo;
 use sessile_session::Tick;
 
@@ -55,12 +55,12 @@ impl Live {
             return false;
         };
         let has_loop = self.kernel.has_event_loop();
-        let by_itself = if has_loop { Manner::Read } else { Manner::Endless };
+        let by_itself = if has_loop { WaitKind::Read } else { WaitKind::Endless };
         let is_found = waits::waits_to_read(self.pid, source, by_itself)
             || self
                 .foreground()
                 .into_iter()
-                .any(|pid| waits::waits_to_read(pid, source, Manner::Endless));
+                .any(|pid| waits::waits_to_read(pid, source, WaitKind::Endless));
         if let Some(stdin) = &mut run.stdin
             && !is_found
             && has_loop

@@ -8,7 +8,7 @@
 //! small run. Captured states are written as they come (`captures`).
 
 use crate::runs::{Run, Runs, ticks};
-use crate::shortage::told;
+use crate::shortage::describe;
 use sessile_protocol::{Code, Failure, RunNo};
 use sessile_session::{Pacing, Tick};
 use sessile_store::{Accepted, Directory, Entry, History, Keys, Metadata, Remarks};
@@ -129,7 +129,7 @@ impl Records {
         self.metadata.last_executed_at = Some(entry.timestamp.clone());
         self.unrecorded.push_back(entry);
         if let Err(error) = self.write_entries() {
-            let told = told(&error, std::convert::identity);
+            let told = describe(&error, std::convert::identity);
             run.notes.push(format!("the run is not in the session's history yet: {told}"));
             self.give_up_oldest();
             run.notes.extend(never_recorded(&std::mem::take(&mut self.never_recorded), &error));

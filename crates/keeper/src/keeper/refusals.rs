@@ -16,19 +16,19 @@ const WORDS: &str = " was refused by the sandbox: ";
 
 /// Which refusals are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum RefusalScope {
     /// Those of the session's own processes.
     Own,
     Anybodys,
 }
 
 impl Keeper {
-    /// Takes the notices of the proxy.
-    pub(crate) fn take_refusals(&mut self, whose: Whose) {
+    /// Takes what the proxy has told.
+    pub(crate) fn take_refusals(&mut self, whose: RefusalScope) {
         let Some(confined) = &self.home.confined else { return };
         let is_taken = |notice: &Notice| match whose {
-            Whose::Anybodys => true,
-            Whose::Own => self.family.position == Position::Alone || self.is_own(notice),
+            RefusalScope::Anybodys => true,
+            RefusalScope::Own => self.family.position == Position::Alone || self.is_own(notice),
         };
         for notice in confined.take_refusals(is_taken) {
             self.note_refusal(&notice);
@@ -84,10 +84,10 @@ impl Keeper {
         }
         let count = told.iter().filter(|note| note.contains(WORDS)).count();
         match count.cmp(&TOLD) {
-            std::cmp::Ordering::Less => self.tell(language, run, note),
+            std::cmp::Ordering::Less => self.add_note(language, run, note),
             std::cmp::Ordering::Equal => {
                 let note = format!("more{WORDS}see network.log in the session's directory");
-                self.tell(language, run, note);
+                self.add_note(language, run, note);
             }
             std::cmp::Ordering::Greater => {}
         }

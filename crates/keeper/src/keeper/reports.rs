@@ -20,7 +20,7 @@ use sessile_session::{Epoch, Input};
 pub(super) struct RunEnd {
     pub(super) ended: Ended,
     pub(super) room: Room,
-    pub(super) is_homeless: bool,
+    pub(super) is_without_directory: bool,
 }
 
 impl Keeper {
@@ -33,7 +33,7 @@ impl Keeper {
             return false;
         };
         let epoch = live.epoch;
-        for report in live.kernel.hear(&self.output.buffer[..n]) {
+        for report in live.kernel.parse_reports(&self.output.buffer[..n]) {
             match report {
                 Report::Ready => {
                     if let Some(live) = self.kernels.live.get_mut(&language) {
@@ -117,15 +117,15 @@ impl Keeper {
         }
         if let Some(error) = loaded.error {
             let note = format!("the saved state of {language} could not be loaded: {error}");
-            self.tell(language, None, note);
-            // A new process starts without the state, and a note says so.
+            self.add_note(language, None, note);
+            // A new process starts without it, and that is told.
             self.step(Input::Stuck { language, epoch });
             return;
         }
         if !loaded.left.is_empty() {
             let named: Vec<String> =
                 loaded.left.iter().map(|l| format!("{} ({})", l.name, l.reason)).collect();
-            self.tell(language, None, format!("not carried over: {}", named.join("; ")));
+            self.add_note(language, None, format!("not carried over: {}", named.join("; ")));
         }
         self.step(Input::Ready { language, epoch });
     }
@@ -152,21 +152,21 @@ impl Keeper {
         if let Room::Raised { to, .. } = room {
             let _ = live.kernel.got_room(to);
         }
-        let is_homeless = live.has_become_homeless();
+        let is_without_directory = live.is_without_directory_after_run();
         let ending = Ending::Status(ended.exit_code);
         let watch = self.tell_of_limits(language, Some(ended.run), ending, ended.error.as_ref());
-        let end = RunEnd { ended, room, is_homeless };
+        let end = RunEnd { ended, room, is_without_directory };
         match watch {
             None => self.end_run(language, end),
             Some(watch) => {
                 self.step(Input::Over { language, epoch, run: end.ended.run });
-                self.withhold(language, watch, end);
+                self.delay_end(language, watch, end);
             }
         }
     }
 
     pub(super) fn end_run(&mut self, language: Language, end: RunEnd) {
-        let RunEnd { ended, room, is_homeless } = end;
+        let RunEnd { ended, room, is_without_directory } = end;
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
@@ -176,10 +176,10 @@ impl Keeper {
             run.error = ended.error;
             run.notes.extend(ended.notes);
             run.notes.extend(about(room, language));
-            run.notes.extend(is_homeless.then(|| homeless(language)));
+            run.notes.extend(is_without_directory.then(|| directory_lost(language)));
         }
-        if matches!(room, Room::Lacking(_)) || is_homeless {
-            // The run ends when the process does: no other process may get it.
+        if matches!(room, Room::Lacking(_)) || is_without_directory {
+            // The run is over when the process is: no other one may get it.
             live.verdict = Some(ended.exit_code);
             return processes::signal(&[pid], Signal::KILL);
         }
@@ -204,13 +204,14 @@ impl Keeper {
 
     /// Checks the kernels that owe a report.
     pub(super) fn look_for_silence(&mut self) {
-        let owing = self.kernels.owing();
-        if owing.is_empty() {
+        let owing_reports = self.kernels.owing_reports();
+        if owing_reports.is_empty() {
             return;
         }
-        let silent: Vec<Language> = owing.into_iter().filter(|l| self.is_silent(*l)).collect();
+        let silent: Vec<Language> =
+            owing_reports.into_iter().filter(|l| self.is_silent(*l)).collect();
         for language in &silent {
-            self.break_silence(*language);
+            self.handle_silence(*language);
         }
         let due = self.now() + self.kernels.next_look(!silent.is_empty());
         self.deadlines.set(Deadline::Silence, due);
@@ -232,27 +233,27 @@ impl Keeper {
         live.is_some_and(|live| {
             live.epoch == epoch
                 && live.current == run
-                && live.owes_words()
+                && live.owes_report()
                 && live.kernel.awaits_orders(live.pid)
         })
     }
 
-    fn break_silence(&mut self, language: Language) {
+    fn handle_silence(&mut self, language: Language) {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
         let (epoch, run) = (live.epoch, live.current);
-        if live.is_homeless() && !live.was_prompted {
+        if live.is_without_directory() && !live.was_prompted {
             self.make_place_for_reports(language);
         }
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
-        match live.break_silence(language) {
+        match live.handle_silence(language) {
             Remedy::Asked(None) => {}
-            Remedy::Asked(Some(note)) => self.tell(language, run, note),
+            Remedy::Asked(Some(note)) => self.add_note(language, run, note),
             Remedy::GiveUp(why) => {
-                self.tell(language, run, why);
+                self.add_note(language, run, why);
                 self.step(Input::Stuck { language, epoch });
             }
         }
@@ -278,25 +279,24 @@ impl Keeper {
         }
     }
 
-    /// Replaces all idle kernels whose directories were removed. Called before anything
-    /// for which the kernels write down their states.
-    pub(super) fn replace_all_homeless(&mut self) {
+    /// Before anything that needs the kernels to write their states down.
+    pub(super) fn replace_all_without_directory(&mut self) {
         let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
         for language in languages {
-            self.replace_homeless(language);
+            self.replace_without_directory(language);
         }
     }
 
-    /// Replaces a kernel whose directory was removed while it was idle. Called before an
-    /// order.
-    pub(super) fn replace_homeless(&mut self, language: Language) {
+    /// Before an order: a kernel whose directory was removed in idle time makes
+    /// way for a new one.
+    pub(super) fn replace_without_directory(&mut self, language: Language) {
         let live = self.kernels.live.get(&language);
         let is_idle = |live: &&Live| live.current.is_none() && live.death.is_none();
         let idle = live.filter(is_idle).filter(|live| live.has_come_up);
-        let Some(pid) = idle.filter(|live| live.is_homeless()).map(|live| live.pid) else {
+        let Some(pid) = idle.filter(|live| live.is_without_directory()).map(|live| live.pid) else {
             return;
         };
-        self.tell(language, None, homeless(language));
+        self.add_note(language, None, directory_lost(language));
         processes::signal(&[pid], Signal::KILL);
         if let Ok(Some(_)) = rustix::process::waitpid(Some(pid), WaitOptions::empty()) {
             self.child_ended(pid, 128 + libc::SIGKILL);
@@ -333,12 +333,12 @@ impl Keeper {
              written to Sessile's own channel"
         );
         if !told.contains(&note) {
-            self.tell(language, run, note);
+            self.add_note(language, run, note);
         }
     }
 
-    /// Adds a note to the run in which something happened, or to the next one.
-    pub(super) fn tell(&mut self, language: Language, run: Option<RunNo>, note: String) {
+    /// A note for the run that it happened in, or for the next one.
+    pub(super) fn add_note(&mut self, language: Language, run: Option<RunNo>, note: String) {
         match run.and_then(|number| self.runs.get_mut(&number)) {
             Some(run) => run.notes.push(note),
             None => self.kernels.news.entry(language).or_default().push(note),
@@ -346,8 +346,8 @@ impl Keeper {
     }
 }
 
-/// Returns the note for a run whose kernel's directory was removed.
-fn homeless(language: Language) -> String {
+/// What a run's answer says when the directory of its kernel was removed.
+fn directory_lost(language: Language) -> String {
     format!(
         "the session's private directory in memory was removed or moved by something else; it \
          was made anew, and {language} was started again"

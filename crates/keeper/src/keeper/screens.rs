@@ -127,8 +127,8 @@ impl Keeper {
         self.answer_viewers(number);
     }
 
-    /// Closes the terminal of a kernel that is dead.
-    pub(super) fn lose_terminal(&mut self, language: Language) {
+    /// The kernel is dead, and its terminal goes with it.
+    pub(super) fn drop_terminal(&mut self, language: Language) {
         if let Some(number) = self.kernels.terminal(language).map(|terminal| terminal.run) {
             self.close_run_of_terminal(language, number);
         }

@@ -45,7 +45,7 @@ impl Kernels {
 }
 
 impl Live {
-    pub(super) fn break_silence(&mut self, language: Language) -> Remedy {
+    pub(super) fn handle_silence(&mut self, language: Language) -> Remedy {
         let room = processes::make_room(self.pid, self.kernel.room());
         if let Room::Lacking(_) = room {
             return Remedy::GiveUp(about(room, language).unwrap_or_default());

@@ -2,7 +2,7 @@
 
 use super::Keeper;
 use super::output::Context;
-use super::refusals::Whose;
+use super::refusals::RefusalScope;
 use super::waiters::Caller;
 use crate::source::{ClientId, Pipe, Source};
 use sessile_protocol::{Language, RunNo};
@@ -16,7 +16,7 @@ impl Keeper {
             Source::Signals | Source::Sandbox => self.family.was_signalled = true,
             Source::Reports(language) => {
                 self.read_reports(language);
-                self.dead_has_reported(language);
+                self.note_report_of_dead(language);
             }
             Source::Pipe(pipe) => self.take_output(pipe),
             Source::Terminal(language) => self.take_shown(language),
@@ -27,7 +27,7 @@ impl Keeper {
             Source::UploadWorker => self.read_upload_worker(),
             Source::LookWorker => self.read_look_worker(),
             Source::FileWorker(id) => self.read_file_worker(id),
-            Source::Refusals => self.take_refusals(Whose::Own),
+            Source::Refusals => self.take_refusals(RefusalScope::Own),
             Source::Program => self.program_ended(),
         }
     }

@@ -204,8 +204,9 @@ impl Keeper {
             self.records.metadata.status = SessionStatus::Active;
             self.records.metadata.ended_at = None;
             self.records.metadata.keeper_pid = Some(std::process::id());
-            let hold = self.home.confined.as_ref().map(|confined| confined.hold());
-            self.records.metadata.notes = hold.map(|hold| hold.notes.clone()).unwrap_or_default();
+            let limits = self.home.confined.as_ref().map(|confined| confined.limits());
+            self.records.metadata.notes =
+                limits.map(|limits| limits.notes.clone()).unwrap_or_default();
         }
         let written = self.write_metadata();
         let outcome = outcome.and(written).map(|()| std::process::id());

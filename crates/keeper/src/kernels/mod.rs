@@ -298,10 +298,10 @@ pub(crate) trait Kernel: Debug {
     fn exit(&mut self, last: LastState) -> io::Result<()>;
 
     /// Takes bytes from the report FIFO.
-    fn hear(&mut self, bytes: &[u8]) -> Vec<Report>;
+    fn parse_reports(&mut self, bytes: &[u8]) -> Vec<Report>;
 
-    /// After its death: returns the state that it wrote at its end, if it did.
-    fn last_words(&mut self) -> Option<SavedKernel>;
+    /// After its death: the state that it wrote down as it went, if it did.
+    fn final_state(&mut self) -> Option<SavedKernel>;
 
     /// Returns a signal, if there is one, that keeps the kernel from going on after its
     /// foreground program was killed.

@@ -446,12 +446,12 @@ impl Kernel for Scripted {
         }))
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
+    fn parse_reports(&mut self, bytes: &[u8]) -> Vec<Report> {
         let lines = self.lines.push(bytes);
         lines.iter().flat_map(|line| self.understand(line)).collect()
     }
 
-    fn last_words(&mut self) -> Option<SavedKernel> {
+    fn final_state(&mut self) -> Option<SavedKernel> {
         None
     }
 

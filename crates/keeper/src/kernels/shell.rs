@@ -26,19 +26,16 @@
 //! Our EXIT trap writes down the state when the shell exits. It must not be seen or lost:
 //! see [`ExitTrap`].
 
-use super::launch::{Invocation, install};
 use super::secret::{Secret, Secrets};
-use super::{Kernel, LastState, Lines, Order, Pressed, Previous, Release, Report, Stdin, mentions};
+use super::{Kernel, LastState, Lines, Order, Pressed, Release, Report, Stdin, mentions};
 use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
 use crate::scratch::{RewrittenFile, write_file};
 use rustix::process::Pid;
-use serde_json::Value;
-use sessile_protocol::{Language, RunNo};
+use sessile_protocol::RunNo;
 use sessile_store::SavedKernel;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -46,6 +43,7 @@ use std::rc::Rc;
 
 mod background;
 mod bash;
+mod builtin_calls;
 mod captures;
 mod dash;
 mod dialect;
@@ -55,13 +53,15 @@ mod job_list;
 mod job_name;
 mod quoting;
 mod reports;
+mod starting;
 mod terminal;
 mod traps;
 mod trigger;
 mod view;
-mod voice;
+
 mod zsh;
-use background::{Asking, Background, Functions, JobQuestions, Starts};
+use background::{Asking, Background, JobQuestions, Starts};
+use builtin_calls::{BuiltinCalls, Probe};
 use captures::Captures;
 pub(super) use captures::Listed;
 pub(crate) use captures::interpret;
@@ -69,8 +69,7 @@ use dialect::Dialect;
 use quoting::quote;
 use terminal::JobControl;
 use traps::ExitTrap;
-use trigger::{EndsWith, done_line};
-use voice::{Probe, Voice};
+use trigger::EndsWith;
 
 /// Where a saved state keeps the sources of functions.
 const SOURCES: &str = "function_sources";
@@ -88,8 +87,8 @@ const LONGEST_REPORT: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Shell {
     dialect: &'static dyn Dialect,
-    voice: Voice,
-    /// Set while the shell is asked which words work.
+    calls: BuiltinCalls,
+    /// Which calls work, when that is being asked.
     probe: Option<Probe>,
     /// Its private directory, as text that needs no quoting.
     dir: String,
@@ -162,79 +161,6 @@ enum Form {
 }
 
 impl Shell {
-    pub(super) fn prepare(
-        language: Language,
-        (directory, outside): (&Path, &Path),
-        orders: OwnedFd,
-        program: &Path,
-        previous: Previous<'_>,
-    ) -> io::Result<(Self, Invocation)> {
-        let dialect = dialect::of(language);
-        let mut secrets = Secrets::default();
-        let start = secrets.next()?;
-        let mut shell = Self {
-            dialect,
-            voice: Voice::among(dialect, &[]),
-            probe: None,
-            dir: directory.display().to_string(),
-            outside: outside.to_owned(),
-            orders,
-            orders_path: directory.join("t").display().to_string(),
-            text: RewrittenFile::create(&directory.join("c"))?,
-            own_name: Rc::new(OwnName::new(
-                program.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
-                directory.join("c").display().to_string(),
-            )),
-            lines: Lines::of_at_most(LONGEST_REPORT),
-            secrets,
-            start,
-            former: None,
-            unread: Cell::new(0),
-            current: None,
-            status: 0,
-            flags: String::new(),
-            exit_trap: ExitTrap::Open,
-            debug_trap: None,
-            inherited_exit_trap: None,
-            captures: Captures::default(),
-            functions: BTreeMap::new(),
-            jobs: JobControl::of(dialect, program),
-            background: Background::default(),
-            is_halted: false,
-            listing: None,
-        };
-        let mut boot = dialect.boot().to_owned();
-        if let Some(saved) = previous.state
-            && let Some(text) = &saved.restore
-        {
-            let trap = |name: &str| saved.view.get("traps")?.get(name)?.as_str().map(str::to_owned);
-            shell.inherited_exit_trap = trap("EXIT");
-            shell.debug_trap = trap("DEBUG");
-            shell.voice = Voice::among(dialect, &names(saved.view.get("functions")));
-            if let Some(Value::Object(sources)) = saved.view.get(SOURCES) {
-                let sources = sources
-                    .iter()
-                    .filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())));
-                shell.functions = sources.collect();
-            }
-            shell.background.functions = Functions::of_restored(text.as_bytes());
-            write_file(&directory.join("restore"), text.as_bytes())?;
-            let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
-        }
-        shell.install()?;
-        if dialect.hides_functions() {
-            shell.name_functions()?;
-        }
-        // Created now, so that the user's umask does not affect its mode.
-        write_file(&shell.left("w/int"), b"")?;
-        shell.keep_status(previous.status);
-        // `!`, because of `set -e`: see `prompt` for what follows a failure.
-        let _ = writeln!(boot, "! {}", shell.ready_line(shell.voice));
-        shell.send(&boot)?;
-        let args = dialect.arguments().iter().map(Into::into).collect();
-        Ok((shell, Invocation { args, stdin: Some(directory.join("t")), env: Vec::new() }))
-    }
-
     fn send(&self, lines: &str) -> io::Result<()> {
         self.unread.set(self.unread.get().saturating_add(lines.len()));
         write_orders(&self.orders, lines.as_bytes())
@@ -259,35 +185,12 @@ impl Shell {
         }
     }
 
-    /// Adopts the words that work, if the shell was asked.
-    fn learn_voice(&mut self) {
-        let outcome = self.probe.take().and_then(|probe| probe.outcome(self.dialect));
-        let Some(voice) = outcome.filter(|voice| *voice != self.voice) else { return };
-        self.voice = voice;
-        let _ = self.install();
-        if let ExitTrap::Armed { users } = &mut self.exit_trap {
-            let users = users.take();
-            let line = self.arm(users);
-            let _ = self.send(&line);
-        }
-    }
-
-    /// Puts the scripts that the shell reads into its directory.
-    fn install(&self) -> io::Result<()> {
-        for (name, text) in self.dialect.files() {
-            // dash does not tell a sourced file its path.
-            let text = self.voice.speak(text.replace("@DIR@", &self.dir));
-            install(Path::new(&self.dir), &[(*name, &text)])?;
-        }
-        Ok(())
-    }
-
-    /// Keeps the status for the next run's `$?`.
+    /// For the next run's `$?`.
     fn keep_status(&mut self, status: i32) {
         self.status = status;
         if status != 0 {
             let _ =
-                write_file(&self.path("q"), self.dialect.returning(status, self.voice).as_bytes());
+                write_file(&self.path("q"), self.dialect.returning(status, self.calls).as_bytes());
         }
     }
 }
@@ -318,7 +221,7 @@ impl Kernel for Shell {
         }
         let form = self.form(order.text);
         let prelude = self.prelude(order.text)?;
-        self.probe = voice::is_doubtful(self.dialect, order.text).then(Probe::default);
+        self.probe = builtin_calls::may_redefine(self.dialect, order.text).then(Probe::default);
         let secret = self.secrets.next()?;
         let starts = self.starts(order);
         let JobQuestions { before, after } = self.job_questions(order, &secret);
@@ -363,10 +266,11 @@ impl Kernel for Shell {
         }
         let (form, lists_traps) = (current.form, current.lists_traps);
         let secret = current.secret.clone();
-        // The report line may be lost: dash discards what it has read ahead, and a second
-        // SIGINT may have hit bash in the middle of it. A second report does no harm.
-        let mut report = self.report_line(&secret, self.voice);
-        let done = self.done_line(&secret, self.voice);
+        // The report line may be gone: dash throws away what it has read ahead,
+        // and a second SIGINT may have hit bash in the middle of it. Reported
+        // twice does no harm.
+        let mut report = self.report_line(&secret, self.calls);
+        let done = self.done_line(&secret, self.calls);
         if form == Form::Replaced {
             report = self.untraced(&report);
         }
@@ -378,8 +282,8 @@ impl Kernel for Shell {
         if self.captures.under_way.contains(&as_of) {
             return Ok(());
         }
-        let mut line = self.voice.speak(self.dialect.capture(&self.dir, as_of));
-        // Its failure, for example without `exit`, must not end the shell.
+        let mut line = self.calls.rewrite(self.dialect.capture(&self.dir, as_of));
+        // Its failure, without `exit` say, must not be the shell's end.
         if self.flags.contains('e') {
             line.insert_str(line.len() - 1, " || \\:");
         }
@@ -389,8 +293,8 @@ impl Kernel for Shell {
     }
 
     fn exit(&mut self, last: LastState) -> io::Result<()> {
-        let prefix = self.voice.prefix;
-        // If its state is not needed, our trap would only delay the exit.
+        let prefix = self.calls.prefix;
+        // Our trap would only delay it, if nobody needs what it writes.
         let disarm = match (&self.exit_trap, last) {
             (ExitTrap::Armed { users: Some(users) }, LastState::Unwanted) => {
                 format!("{prefix}trap -- {} EXIT;", quote(users))
@@ -405,11 +309,11 @@ impl Kernel for Shell {
         self.send(&format!("{disarm}{prefix}exit\n{prefix}exit\n"))
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
+    fn parse_reports(&mut self, bytes: &[u8]) -> Vec<Report> {
         self.understand_all(bytes)
     }
 
-    fn last_words(&mut self) -> Option<SavedKernel> {
+    fn final_state(&mut self) -> Option<SavedKernel> {
         let as_of = self.current.as_ref().map_or(RunNo(0), |c| c.run);
         // With a hook, our trap is set under a guard if the user's is the same as before.
         if self.dialect.has_exit_hook()
@@ -460,7 +364,7 @@ impl Kernel for Shell {
         if !self.dialect.keeps_limits() {
             return Ok(());
         }
-        self.send(&format!("{}ulimit -S -n {limit}\n", self.voice.prefix))
+        self.send(&format!("{}ulimit -S -n {limit}\n", self.calls.prefix))
     }
 
     fn waits_for_jobs(&self) -> bool {
@@ -490,29 +394,12 @@ impl Kernel for Shell {
     }
 
     fn prompt(&mut self) -> io::Result<()> {
-        let voice = self.voice.certain();
-        let questions = voice::questions(self.dialect, &self.dir)?;
-        self.probe = Some(Probe::default());
-        let Some(current) = &mut self.current else {
-            return self.send(&format!("{questions}{}\n", self.ready_line(voice)));
-        };
-        current.awaits_done = true;
-        current.asking = Asking::Nothing;
-        // The line that should have reported expanded its words, whatever it did with
-        // them, and `$_` is the last one: the report itself.
-        let report = format!("{} \"$_\" >{}/s", voice.echo, self.dir);
-        let done = done_line(&current.secret, voice, &self.dir);
-        self.send(&format!("{report}\n{questions}{done}\n"))
+        self.ask_for_report()
     }
 }
 
-/// Returns the names in a list of a saved state.
-fn names(list: Option<&Value>) -> Vec<&str> {
-    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
-}
-
-/// Writes to a kernel's orders, all or nothing. The pipe has room for a hundred triggers;
-/// a kernel that reads none of them no longer takes orders.
+/// Writes to a kernel's orders, all or nothing. The pipe has room for a
+/// hundred triggers; a kernel that reads none of them is beyond orders.
 pub(super) fn write_orders(orders: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {

@@ -330,7 +330,7 @@ impl Root<'_> {
         if let Some(private) = self.private.get() {
             return Ok(private);
         }
-        let bytes = self.plan.hold.private_bytes.max(LEAST_PRIVATE);
+        let bytes = self.plan.limits.private_bytes.max(LEAST_PRIVATE);
         let new = NewFileSystem::of(c"tmpfs")?;
         new.set(c"mode", c"0755")?;
         new.set(c"size", &CString::new(bytes.to_string())?)?;

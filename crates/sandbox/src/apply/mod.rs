@@ -24,7 +24,7 @@ pub use tally::{Tallied, Tally};
 
 pub(crate) use guard::leave_keeper;
 
-use crate::confine::Wall;
+use crate::confine::Confinement;
 use crate::limits::Group;
 use crate::mover::Mover;
 use crate::plan::{Net, Plan, slate_bytes};
@@ -65,7 +65,7 @@ pub struct Sandbox {
     root: OwnedFd,
     ends: File,
     namespaces: c_int,
-    wall: Wall,
+    confinement: Confinement,
     guard: Option<Pid>,
     mover: Option<Mover>,
     group: Option<Group>,
@@ -93,8 +93,8 @@ impl Sandbox {
     /// # Errors
     /// With what could not be done; nothing is left of the sandbox then.
     pub fn build(plan: &Plan) -> Result<Self, BuildError> {
-        let wall = Wall::new(plan)?;
-        let group = plan.hold.group.as_ref().map(Group::make).transpose();
+        let confinement = Confinement::new(plan)?;
+        let group = plan.limits.group.as_ref().map(Group::make).transpose();
         let group = group.map_err(BuildError::Limits)?;
         let account = plan.guard.as_ref().and_then(|guard| guard.account.as_ref());
         let tally = account.map(|_| Tally::new()).transpose()?;
@@ -143,8 +143,10 @@ impl Sandbox {
         let pidfd = sys::pidfd_of(pid.as_raw_nonzero().get())?;
         let root = Self::root_of(pid)?;
         let ends = File::from(ends);
-        let mover =
-            plan.has_mover().then(|| Mover::start(pidfd.as_fd(), &plan.base, &wall)).transpose();
+        let mover = plan
+            .has_mover()
+            .then(|| Mover::start(pidfd.as_fd(), &plan.base, &confinement))
+            .transpose();
         let mover = mover.inspect_err(|_| {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         })?;
@@ -154,13 +156,13 @@ impl Sandbox {
             root,
             ends,
             namespaces,
-            wall,
+            confinement,
             guard,
             mover,
             group,
             tally,
             proxy,
-            slate_bytes: slate_bytes(plan.hold.private_bytes),
+            slate_bytes: slate_bytes(plan.limits.private_bytes),
         })
     }
 
@@ -329,7 +331,7 @@ impl Sandbox {
         if let Some(group) = &self.group {
             group.enter()?;
         }
-        self.wall.raise(self.mover.as_ref().map(Mover::socket))
+        self.confinement.enforce(self.mover.as_ref().map(Mover::socket))
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{Missing, network_missing};
 use crate::apply::Sandbox;
 use crate::confine::{landlock_version, seccomp_is_there};
-use crate::limits::{Means, hold};
+use crate::limits::{LimitPlan, LimitSupport};
 use crate::plan::host::{Host, Wanted};
 use crate::plan::{Place, plan};
 use crate::policy::{DEFAULT_PRESET, Limits, PRESETS, preset};
@@ -116,7 +116,7 @@ pub fn report(place: &Path) -> std::io::Result<Report> {
         system_calls(),
         second_wall(),
     ];
-    findings.extend(limits(&host.means));
+    findings.extend(limits(&host.limit_support));
     let network = "none: a network of its own; hosts: a proxy of ours outside";
     findings.push(Finding::enforced("network", network));
     let full = "the host's, without its abstract sockets";
@@ -215,10 +215,10 @@ fn second_wall() -> Finding {
     }
 }
 
-/// Checks each limit by itself.
-fn limits(means: &Means) -> Vec<Finding> {
+/// Each limit by itself.
+fn limits(support: &LimitSupport) -> Vec<Finding> {
     let none = Limits::default();
-    let one = |what: &'static str, limits: Limits| match hold(&limits, means, "check") {
+    let one = |what: &'static str, limits: Limits| match LimitPlan::new(&limits, support, "check") {
         Err(missing) => Finding::missing(what, missing),
         Ok(held) => {
             let by = match what {
@@ -234,7 +234,7 @@ fn limits(means: &Means) -> Vec<Finding> {
                     what,
                     status: Status::Weaker,
                     by: format!("{by}, for each program by itself"),
-                    remedy: Some(means.groups_remedy.clone()),
+                    remedy: Some(support.groups_remedy.clone()),
                 },
             }
         }

@@ -8,7 +8,7 @@
 //! Processes are not trusted to leave a group by themselves: removing a group kills all
 //! processes in it.
 
-use super::means::{Hierarchy, Version};
+use super::support::{Hierarchy, Version};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;

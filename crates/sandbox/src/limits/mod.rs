@@ -1,7 +1,7 @@
 //! What a sandbox may use of the machine, and how that is enforced.
 //!
-//! `means` finds what the system offers to this user, `hold` decides which mechanism
-//! enforces which limit (pure), and `group` makes and reads control groups.
+//! `support` is what the system offers to this user, `plan` decides which of it
+//! enforces which limit (pure), and `group` makes control groups and reads them.
 //!
 //! | limit | enforced by | without control groups |
 //! |---|---|---|
@@ -15,14 +15,14 @@
 
 mod disk;
 mod group;
-mod hold;
-mod means;
+mod plan;
+mod support;
 
 pub use disk::{Disk, Look, SOONEST, Stop};
 pub use group::{Counts, Group, GroupPlan, PartPlan, Setting, remove};
-pub use hold::{DEFAULT_PROCESSES, Held, Hold, hold};
-pub(crate) use means::kernel_is_at_least;
-pub use means::{Hierarchy, Means, Version};
+pub use plan::{DEFAULT_PROCESSES, EnforcedLimit, LimitPlan};
+pub(crate) use support::kernel_is_at_least;
+pub use support::{Hierarchy, LimitSupport, Version};
 
 /// A mechanism that enforces a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,7 +33,7 @@ mod work;
 
 pub use record::{Pending, pending};
 
-use crate::confine::Wall;
+use crate::confine::Confinement;
 use crate::limits::kernel_is_at_least;
 use record::Records;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -57,9 +57,13 @@ pub(crate) struct Mover {
 }
 
 impl Mover {
-    /// Starts it. The caller must have a single thread. Records are kept in the directory
-    /// of the layer.
-    pub(crate) fn start(init: BorrowedFd<'_>, layer: &Path, wall: &Wall) -> io::Result<Self> {
+    /// Starts it. The caller has a single thread.
+    /// Records are kept in the directory of the layer.
+    pub(crate) fn start(
+        init: BorrowedFd<'_>,
+        layer: &Path,
+        confinement: &Confinement,
+    ) -> io::Result<Self> {
         let records = Records::of(layer)?;
         let has_pending = records.are_there();
         let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
@@ -69,7 +73,7 @@ impl Mover {
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
-                let work = || process::run(init, &theirs, keeper, (records, wall));
+                let work = || process::run(init, &theirs, keeper, (records, confinement));
                 let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
                 // SAFETY: ends this process without running any of the keeper's code.
                 unsafe { libc::_exit(1) }

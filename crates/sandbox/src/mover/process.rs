@@ -3,7 +3,7 @@
 use super::call::{self, Answer, Call, Place};
 use super::record::Records;
 use super::work::{Named, Rename};
-use crate::confine::Wall;
+use crate::confine::Confinement;
 use crate::sys;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
@@ -26,7 +26,7 @@ pub(super) fn run(
     init: BorrowedFd<'_>,
     socket: &OwnedFd,
     keeper: Pid,
-    (records, wall): (Records, &Wall),
+    (records, confinement): (Records, &Confinement),
 ) -> io::Result<()> {
     let processes = open_directory(rustix::fs::CWD, c"/proc")?;
     let kept = [init, socket.as_fd(), processes.as_fd(), records.as_fd()];
@@ -42,8 +42,8 @@ pub(super) fn run(
     }
     rustix::process::umask(Mode::empty());
     let works = Vec::new();
-    let mut mover = Mover { processes, records, wall, listeners: Vec::new(), works };
-    // The keeper waits for this.
+    let mut mover = Mover { processes, records, confinement, listeners: Vec::new(), works };
+    // Somebody waits for it then.
     if mover.records.are_there() {
         mover.recover();
         rustix::io::write(socket, b"r")?;
@@ -55,8 +55,8 @@ struct Mover<'a> {
     /// A /proc with our pids.
     processes: OwnedFd,
     records: Records,
-    /// The wall of the programs.
-    wall: &'a Wall,
+    /// What the programs are behind.
+    confinement: &'a Confinement,
     listeners: Vec<Rc<OwnedFd>>,
     works: Vec<Work>,
 }
@@ -231,7 +231,8 @@ impl Mover<'_> {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-                let answer = match sys::keep_capabilities(0).and_then(|()| self.wall.raise_paths())
+                let answer = match sys::keep_capabilities(0)
+                    .and_then(|()| self.confinement.confine_paths())
                 {
                     Ok(()) => rename.perform(&mut record, self.processes.as_fd()),
                     Err(_) => Answer::GoOn,

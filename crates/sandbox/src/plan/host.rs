@@ -3,7 +3,7 @@
 use super::programs::{Programs, programs};
 use super::{Ids, Mapper, Others, etc, etc::PEOPLE};
 use crate::check::Missing;
-use crate::limits::Means;
+use crate::limits::LimitSupport;
 use sessile_subids::SubIds;
 use std::ffi::OsStr;
 use std::fs;
@@ -80,8 +80,8 @@ pub struct Host {
     pub guard_missing: Option<Missing>,
     /// What is missing to keep kernels closed to other processes.
     pub tracing_missing: Option<Missing>,
-    /// What limits can be enforced with.
-    pub means: Means,
+    /// What limits can be held with.
+    pub limit_support: LimitSupport,
     /// The version of Landlock; 0 if there is none.
     pub landlock: i64,
     /// Paths of sockets of the host's programs.
@@ -155,7 +155,7 @@ impl Host {
             tree: tree.to_owned(),
             guard_missing: crate::check::guard_missing(),
             tracing_missing: crate::check::tracing_missing(),
-            means: Means::look(),
+            limit_support: LimitSupport::detect(),
             landlock: crate::confine::landlock_version(),
         }
     }

@@ -15,7 +15,7 @@ mod root;
 mod sockets;
 
 use crate::check::{self, GUARDED, Missing};
-use crate::limits::{self, Hold};
+use crate::limits::LimitPlan;
 use crate::mover;
 use crate::policy::{FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
@@ -76,8 +76,8 @@ pub struct Plan {
     pub base: PathBuf,
     /// Shows a workspace whose paths have different levels.
     pub guard: Option<Guard>,
-    /// What it may use of the machine, and how that is enforced.
-    pub hold: Hold,
+    /// What it may use of the machine, and what holds it to that.
+    pub limits: LimitPlan,
 }
 
 /// Our file system that shows a directory according to rules.
@@ -250,8 +250,8 @@ pub enum Refusal {
 pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal> {
     unsupported(policy)?;
     let need = Rules::new(policy).need();
-    let hold = limits::hold(&policy.limits, &host.means, &place.group);
-    let hold = hold.map_err(Refusal::Limit)?;
+    let limits = LimitPlan::new(&policy.limits, &host.limit_support, &place.group);
+    let limits = limits.map_err(Refusal::Limit)?;
     if policy.network == Network::Full
         && let Some(missing) = check::network_missing(host.landlock)
     {
@@ -272,12 +272,12 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
         writable: Vec::new(),
         base: place.layer.clone(),
         guard: None,
-        hold,
+        limits,
     };
     if policy.root
         && let Some(missing) = &host.range_missing
     {
-        plan.hold.notes.push(one_user(missing));
+        plan.limits.notes.push(one_user(missing));
     }
     plan.system(policy, host, place)?;
     plan.kept(place);
@@ -451,10 +451,10 @@ impl Plan {
             },
             FileMode::Direct => tree(Access::Writable),
         };
-        let account = self.hold.layer.filter(|_| policy.files == FileMode::Overlay);
+        let account = self.limits.layer.filter(|_| policy.files == FileMode::Overlay);
         let account = account.map(|held| Account {
             limit: held.limit,
-            most_private: self.hold.private_bytes,
+            most_private: self.limits.private_bytes,
             upper: place.layer.join("upper"),
         });
         match need {

@@ -1,7 +1,7 @@
 //! Runs that wait for their turn.
 
 use super::{Kernel, Process, Queued};
-use crate::effect::{Effect, Tick, Why};
+use crate::effect::{CancelReason, Effect, Tick};
 use sessile_protocol::RunNo;
 
 /// Where a run stands that has not begun.
@@ -60,7 +60,7 @@ impl Kernel {
 
     /// Cancels those that have waited as long as they may.
     fn expire(&mut self, now: Tick, out: &mut Vec<Effect>) {
-        let why = Why::QueueTimeout;
+        let why = CancelReason::QueueTimeout;
         if let Process::Preparing(next) = &self.process
             && next.is_late(now)
         {

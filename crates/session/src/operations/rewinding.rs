@@ -51,7 +51,7 @@ enum ReplacementState {
 
 /// Files as they were before the rewind.
 #[derive(Debug)]
-struct Before {
+struct FilesBefore {
     files: FilesId,
     view: FilesView,
 }
@@ -62,20 +62,20 @@ enum Step {
     BringingUp,
     /// Those that are there are taken: nothing is changed until that is done.
     TakingFiles(FilesId, Option<Result<FilesView, Failure>>),
-    WritingJournal(Before, Option<Result<(), Failure>>),
+    WritingJournal(FilesBefore, Option<Result<(), Failure>>),
     PuttingFiles {
-        before: Before,
+        before: FilesBefore,
         job: FilesId,
         attempts: u32,
         outcome: Option<Result<RestoredFiles, PutFailure>>,
     },
     WritingStates {
-        put: Option<(Before, RestoredFiles)>,
+        put: Option<(FilesBefore, RestoredFiles)>,
         outcome: Option<Result<Vec<LeftBehind>, Failure>>,
     },
     /// The files go where the kernels are, because of this.
     TakingBack {
-        before: Before,
+        before: FilesBefore,
         job: FilesId,
         attempts: u32,
         outcome: Option<Result<(), PutFailure>>,
@@ -295,7 +295,7 @@ impl Operations {
                 let (point, plan) = (rewinding.point, rewinding.plan.clone());
                 let to = rewinding.tree.unwrap_or(files);
                 context.task(Task::WriteJournal { point, plan, to, before: files });
-                Next::Step(Step::WritingJournal(Before { files, view }, None))
+                Next::Step(Step::WritingJournal(FilesBefore { files, view }, None))
             }
             Step::TakingFiles(_, Some(Err(failure))) => {
                 Next::Fail(failure.about("nothing was changed"))
@@ -352,7 +352,7 @@ impl Operations {
     fn files_are_put(
         &mut self,
         rewinding: &Rewinding,
-        before: Before,
+        before: FilesBefore,
         attempts: u32,
         outcome: Result<RestoredFiles, PutFailure>,
         context: &mut Context<'_>,
@@ -378,7 +378,7 @@ impl Operations {
     fn states_are_written(
         &mut self,
         rewinding: &Rewinding,
-        put: Option<(Before, RestoredFiles)>,
+        put: Option<(FilesBefore, RestoredFiles)>,
         outcome: Result<Vec<LeftBehind>, Failure>,
         context: &mut Context<'_>,
     ) -> Next {
@@ -399,7 +399,7 @@ impl Operations {
     fn put_files(
         &mut self,
         rewinding: &Rewinding,
-        before: Before,
+        before: FilesBefore,
         attempts: u32,
         context: &mut Context<'_>,
     ) -> Step {
@@ -413,7 +413,7 @@ impl Operations {
     fn take_back(
         &mut self,
         rewinding: &Rewinding,
-        before: Before,
+        before: FilesBefore,
         attempts: u32,
         failure: Failure,
         context: &mut Context<'_>,
@@ -431,7 +431,7 @@ impl Operations {
     fn files_are_back(
         &mut self,
         rewinding: &Rewinding,
-        (before, attempts): (Before, u32),
+        (before, attempts): (FilesBefore, u32),
         outcome: Result<(), PutFailure>,
         failure: Failure,
         context: &mut Context<'_>,
@@ -457,7 +457,7 @@ impl Operations {
     /// were there before are kept, under the name that a rewind gives them.
     fn leave_files(
         &mut self,
-        before: Before,
+        before: FilesBefore,
         failure: &Failure,
         why: &str,
         context: &mut Context<'_>,
@@ -481,7 +481,7 @@ impl Operations {
         &mut self,
         rewinding: &Rewinding,
         left: Vec<LeftBehind>,
-        files: Option<(&Before, &RestoredFiles)>,
+        files: Option<(&FilesBefore, &RestoredFiles)>,
         context: &mut Context<'_>,
     ) -> Result<RewoundView, Failure> {
         let point = rewinding.point;
@@ -515,7 +515,7 @@ impl Operations {
 
 fn write_states(
     rewinding: &Rewinding,
-    put: Option<(Before, RestoredFiles)>,
+    put: Option<(FilesBefore, RestoredFiles)>,
     context: &mut Context<'_>,
 ) -> Step {
     let (point, plan) = (rewinding.point, rewinding.plan.clone());

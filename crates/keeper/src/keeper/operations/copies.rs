@@ -64,7 +64,7 @@ impl Channel {
 
     fn read(&mut self, buffer: &mut [u8]) -> Vec<AboutCopy> {
         let read = rustix::io::read(&self.reports, &mut *buffer).unwrap_or(0);
-        let reports = self.kernel.hear(&buffer[..read]).into_iter();
+        let reports = self.kernel.parse_reports(&buffer[..read]).into_iter();
         let about_copy = |report| if let Report::Copy(said) = report { Some(said) } else { None };
         reports.filter_map(about_copy).collect()
     }
@@ -187,7 +187,7 @@ impl Keeper {
                 let message = format!("the {language} process could not be copied: {error}");
                 let failure = Failure::in_words(Code::KernelUnavailable, message.clone());
                 self.kernels.launch_failures.insert(language, failure);
-                self.tell(language, None, message);
+                self.add_note(language, None, message);
                 self.report_fork(language, Err(error.to_owned()));
                 self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
             }

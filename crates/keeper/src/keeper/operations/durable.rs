@@ -284,9 +284,9 @@ impl Keeper {
         };
         self.operations.saves.look = None;
         let outcome = match serde_json::from_slice(&answer) {
-            Ok(Looked::Ours) => Ok(()),
-            Ok(Looked::Moved { host }) => Err(NotStored::Moved { host }),
-            Ok(Looked::Error { message }) => Err(NotStored::Failed(message)),
+            Ok(OwnerAnswer::Ours) => Ok(()),
+            Ok(OwnerAnswer::Moved { host }) => Err(NotStored::Moved { host }),
+            Ok(OwnerAnswer::Error { message }) => Err(NotStored::Failed(message)),
             Err(_) => Err(NotStored::Failed("the process that asks was ended".to_owned())),
         };
         self.operate(Event::Looked { outcome });
@@ -303,7 +303,7 @@ impl Keeper {
 /// An uploader's answer to the question which machine has the session.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Looked {
+enum OwnerAnswer {
     Ours,
     /// Another machine has it.
     Moved {

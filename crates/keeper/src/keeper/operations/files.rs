@@ -358,7 +358,7 @@ fn put(place: &Place, tree: TreeId, before: TreeId) -> Result<Outcome, Failure> 
     let restored = depot.restore(tree, &place.root, &rules(place));
     let refused = match restored {
         Ok(restored) if restored.is_complete() => {
-            return Ok(Outcome::Put(told(&restored)));
+            return Ok(Outcome::Put(restored_files(&restored)));
         }
         Ok(restored) => match restored.failed.first() {
             Some(first) => Failure::because(Code::Storage, first.path.display(), &first.error),
@@ -379,7 +379,7 @@ fn put(place: &Place, tree: TreeId, before: TreeId) -> Result<Outcome, Failure> 
     }))
 }
 
-fn told(restored: &Restored) -> RestoredFiles {
+fn restored_files(restored: &Restored) -> RestoredFiles {
     RestoredFiles {
         written: (restored.created.len() + restored.changed.len() + restored.attributes.len())
             as u64,

@@ -70,8 +70,8 @@ impl Gathering {
         Self { dumps, kernels: BTreeMap::new(), left }
     }
 
-    /// Adds kernels without a process: their state is on disk.
-    pub(super) fn add_resting(
+    /// Kernels without a process: what is known of them is on disk.
+    pub(super) fn add_without_process(
         &mut self,
         state: SavedState,
         directory: &Directory,

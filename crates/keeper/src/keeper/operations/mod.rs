@@ -44,7 +44,7 @@ impl Keeper {
         caller: Caller,
         order: Order,
     ) -> Result<Option<Answer>, Failure> {
-        self.replace_all_homeless();
+        self.replace_all_without_directory();
         let request = self.new_request(caller);
         self.operate(Event::Asked { request, order });
         Ok(None)
@@ -60,7 +60,7 @@ impl Keeper {
             let message = "the path of a file to save to is absolute";
             return Err(Failure::new(Code::BadRequest, message));
         }
-        self.replace_all_homeless();
+        self.replace_all_without_directory();
         let request = self.new_request(caller);
         self.operate(Event::SaveAsked { request, order });
         Ok(None)
@@ -83,7 +83,7 @@ impl Keeper {
                 let written = self.write_timeline();
                 self.answer_request(request, written.map(|()| done));
             }
-            Task::Tell { language, note } => self.tell(language, None, note),
+            Task::Tell { language, note } => self.add_note(language, None, note),
             Task::Capture { language, as_of } => {
                 if let Some(epoch) = self.session.epoch(language) {
                     self.capture(language, epoch, as_of, Urgency::Now);

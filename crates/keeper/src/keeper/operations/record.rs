@@ -6,7 +6,7 @@ use super::files::Taken;
 use super::images::Content;
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Code, Failure, Language, RunNo};
-use sessile_session::operations::{Files, RecalledKernel, Recalling};
+use sessile_session::operations::{EarlierCheckpoint, EarlierKernel, Files};
 use sessile_session::{Point, PointId};
 use sessile_store::{Directory, SavedKernel, timestamp};
 use std::collections::BTreeMap;
@@ -148,9 +148,9 @@ impl Keeper {
         let kernels = point.kernels.iter().map(|(language, kernel)| {
             let lost = "it ended with the session's keeper".to_owned();
             let lost = (!is_there(kernel)).then_some(lost);
-            (*language, RecalledKernel { as_of: kernel.as_of_run, lost })
+            (*language, EarlierKernel { as_of: kernel.as_of_run, lost })
         });
-        let recalled = self.session.recall(Recalling {
+        let recalled = self.session.recall(EarlierCheckpoint {
             name: point.name,
             is_auto: point.auto,
             as_of: point.as_of_run,

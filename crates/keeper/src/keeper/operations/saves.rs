@@ -12,7 +12,7 @@ use crate::kernels::Dumped;
 use crate::processes;
 use crate::shortage::{of_scratch, of_start};
 use crate::source::Source;
-use crate::worker::{Awaited, Progress, Worker, stand_back};
+use crate::worker::{Awaited, Progress, Worker, lower_priority};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
 use sessile_session::Epoch;
@@ -108,7 +108,7 @@ impl Saves {
         };
         gathering.take_writer(language, path, writer);
         if is_durable {
-            stand_back(writer);
+            lower_priority(writer);
         }
         let mut news = vec![Event::SaveGathered { save, language, part: Part::Writer }];
         // It may have ended before its report was read.
@@ -152,7 +152,7 @@ impl Keeper {
         let directory = self.home.directory.clone();
         let state = directory.state();
         let is_live = |language| kernels.iter().any(|(other, ..)| *other == language);
-        gathering.add_resting(state.clone().unwrap_or_default(), &directory, is_live);
+        gathering.add_without_process(state.clone().unwrap_or_default(), &directory, is_live);
         let mut news = Vec::new();
         for (language, epoch, as_of) in kernels.iter().copied() {
             let kept = match target {
@@ -193,9 +193,9 @@ impl Keeper {
             work: Work::Gathering,
         });
         self.operate_all(news);
-        // A kernel without its directory would never answer. The save fails now, and the
-        // next save of a durable session contains what a new kernel starts from.
-        self.replace_all_homeless();
+        // A kernel without its directory would never answer: the save fails now, and a
+        // durable session's next one has what a new kernel starts from.
+        self.replace_all_without_directory();
     }
 
     /// Orders a dump from a kernel. Returns its path, or none if the kernel has no dumps.

@@ -226,23 +226,23 @@ impl Shell {
     fn send_questions(&self, span: Span, secret: &Secret) -> io::Result<()> {
         let dir = &self.dir;
         write_file(&self.path("a"), self.questions(span).as_bytes())?;
-        let perform = self.dialect.perform(&format!("{dir}/a"), self.voice);
-        let answered = format!("{} \"k {secret}\" >{dir}/s", self.voice.echo);
+        let perform = self.dialect.perform(&format!("{dir}/a"), self.calls);
+        let answered = format!("{} \"k {secret}\" >{dir}/s", self.calls.echo);
         self.send(&format!("{perform} >|{dir}/w/j 2>/dev/null || \\:\n{answered}\n"))
     }
 
     /// Returns a script that reports the state of the jobs among some processes (see
     /// job_list.rs).
     fn questions(&self, span: Span) -> String {
-        let list = format!("{}jobs -l || \\:\n", self.voice.prefix);
+        let list = format!("{}jobs -l || \\:\n", self.calls.prefix);
         if span.is_empty() {
             return list;
         }
         let last = span.last;
-        let (dir, prefix, echo) = (&self.dir, self.voice.prefix, self.voice.echo);
-        // Without the pause, the question is only asked a little earlier.
+        let (dir, prefix, echo) = (&self.dir, self.calls.prefix, self.calls.echo);
+        // Without it the question is only asked a little earlier.
         let pause = match make_fifo(&self.path("p")) {
-            Ok(()) => self.voice.speak(self.dialect.pause(dir)),
+            Ok(()) => self.calls.rewrite(self.dialect.pause(dir)),
             Err(_) => "\\:".to_owned(),
         };
         // The fork has one of our files at descriptor 9, which distinguishes it from a
@@ -270,7 +270,7 @@ impl Shell {
 
     /// Returns a command that reports how a process ended that may have been a job.
     fn about_number(&self, pid: u32, last: u32) -> String {
-        let (dir, prefix, echo) = (&self.dir, self.voice.prefix, self.voice.echo);
+        let (dir, prefix, echo) = (&self.dir, self.calls.prefix, self.calls.echo);
         let unknown = if pid == last { format!("{echo} '= {pid} ?'") } else { "\\:".to_owned() };
         format!(
             "if {prefix}kill -0 {pid}; then \\:; else {prefix}wait {pid} 2>|{dir}/w/k && \\:; \
@@ -325,14 +325,14 @@ impl Shell {
         self.background.told.push(Report::JobEnded(ended));
     }
 
-    fn say_of_job(&self, pid: &str, status: &str, secret: &Secret) -> String {
-        format!("{} \"j {secret} {pid} {status}\" >{}/s", self.voice.echo, self.dir)
+    fn job_status_line(&self, pid: &str, status: &str, secret: &Secret) -> String {
+        format!("{} \"j {secret} {pid} {status}\" >{}/s", self.calls.echo, self.dir)
     }
 
     /// Returns a command that reports how a job ended, if it did.
     fn about_job(&self, pid: &str, secret: &Secret) -> String {
-        let (dir, prefix) = (&self.dir, self.voice.prefix);
-        let say = |status: &str| self.say_of_job(pid, status, secret);
+        let (dir, prefix) = (&self.dir, self.calls.prefix);
+        let say = |status: &str| self.job_status_line(pid, status, secret);
         let status = say("$?");
         let ended = match self.dialect.status_of(pid) {
             // On the left of `&&` it triggers neither `set -e` nor an ERR trap. A job
@@ -349,7 +349,7 @@ impl Shell {
             }
             Status::Untold => say("?"),
         };
-        let ended = self.voice.speak(ended);
+        let ended = self.calls.rewrite(ended);
         format!("if {prefix}kill -0 {pid} 2>/dev/null; then \\:; else {ended}; fi")
     }
 

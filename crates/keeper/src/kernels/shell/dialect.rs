@@ -1,9 +1,9 @@
 //! The differences between shells. Each shell has its own folder with its scripts,
 //! listings and special cases.
 
-use super::terminal::Way;
+use super::builtin_calls::BuiltinCalls;
+use super::terminal::TerminalSetup;
 use super::view::Interpreted;
-use super::voice::Voice;
 use super::{bash, dash, quote, zsh};
 use sessile_protocol::{Language, RunNo};
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ pub(super) trait Dialect: Debug + Sync {
         format!("{source} {dir}/restore </dev/null >/dev/null 2>&1")
     }
 
-    // Our words that work in it (see voice.rs).
+    // Which words of ours work in it (see builtin_calls.rs).
 
     /// Returns prefixes with a way to source, the best first.
     fn sources(&self) -> &'static [(&'static str, &'static str)];
@@ -88,20 +88,24 @@ pub(super) trait Dialect: Debug + Sync {
     /// Returns ways to write a line.
     fn echoes(&self) -> &'static [&'static str];
 
-    /// Returns words by which a text may make our words unusable.
-    fn doubtful(&self) -> &'static [&'static str];
+    /// What a text may take our words away with.
+    fn redefining_words(&self) -> &'static [&'static str];
 
     // Runs (see trigger.rs).
 
-    /// Returns code that sets variables for one run only.
-    fn environment(&self, variables: &BTreeMap<String, String>, voice: Voice) -> Environment {
+    /// How variables are set for one run alone.
+    fn environment(
+        &self,
+        variables: &BTreeMap<String, String>,
+        calls: BuiltinCalls,
+    ) -> Environment {
         let mut source = assignments(variables);
-        source.push_str(voice.source);
+        source.push_str(calls.source);
         Environment { source, ..Environment::default() }
     }
 
-    /// Returns `exec` for redirections.
-    fn exec(&self, _: Voice) -> String {
+    /// `exec` for redirections.
+    fn exec(&self, _: BuiltinCalls) -> String {
         // `builtin exec` would undo them.
         "\\exec".to_owned()
     }
@@ -111,9 +115,14 @@ pub(super) trait Dialect: Debug + Sync {
         ""
     }
 
-    /// Wraps the command that sources a text, so that the wrapper takes effect however
-    /// the text ends.
-    fn shield(&self, source: String, _has_terminal: bool, _shows_next: bool, _: Voice) -> String {
+    /// Goes around the command that sources a text, whatever becomes of that.
+    fn protect_source(
+        &self,
+        source: String,
+        _has_terminal: bool,
+        _shows_next: bool,
+        _: BuiltinCalls,
+    ) -> String {
         source
     }
 
@@ -130,11 +139,11 @@ pub(super) trait Dialect: Debug + Sync {
     /// with commands that the trap does not see.
     fn debug_trap(&self, set: &str, status: i32) -> Option<String>;
 
-    /// Returns a script that only has a status. No alias or function of the user
-    /// interferes.
-    fn returning(&self, status: i32, voice: Voice) -> String {
-        match voice.prefix {
-            // `return` may be anything in this case.
+    /// A script that does nothing but have a status. No alias or function of the
+    /// user's gets in between.
+    fn returning(&self, status: i32, calls: BuiltinCalls) -> String {
+        match calls.prefix {
+            // Then `return` may be anything.
             "\\" => format!("/bin/sh -c 'exit {status}'\n"),
             prefix => format!("{prefix}return {status}\n"),
         }
@@ -166,9 +175,9 @@ pub(super) trait Dialect: Debug + Sync {
         true
     }
 
-    /// Returns the line that executes one of our scripts.
-    fn perform(&self, path: &str, voice: Voice) -> String {
-        format!("{} {path}", voice.source)
+    /// Has it do what a script of ours says.
+    fn perform(&self, path: &str, calls: BuiltinCalls) -> String {
+        format!("{} {path}", calls.source)
     }
 
     // Signals (see shell.rs).
@@ -258,8 +267,8 @@ pub(super) trait Dialect: Debug + Sync {
         false
     }
 
-    /// Returns words in a text that would reveal a guard.
-    fn revealing(&self) -> &'static [&'static str];
+    /// What a text does that shows a guard.
+    fn guard_revealing_words(&self) -> &'static [&'static str];
 
     /// Whether a guard would be seen for another reason.
     fn shows_guard(&self, flags: &str, text: &[u8]) -> bool;
@@ -275,13 +284,13 @@ pub(super) trait Dialect: Debug + Sync {
 
     // Terminals (see terminal.rs).
 
-    /// Returns how a shell with that name gets job control.
-    fn job_control(&self, program: Option<&str>) -> Way;
+    /// How a shell with that name comes by job control.
+    fn job_control(&self, program: Option<&str>) -> TerminalSetup;
 
-    /// Returns a script that sets the user's trap on SIGHUP aside around some commands,
-    /// and the words after the script's path.
-    fn without_hangups(&self, dir: &str, commands: &str, voice: Voice) -> (String, String) {
-        let (prefix, source) = (voice.prefix, voice.source);
+    /// A script that sets the user's trap on SIGHUP aside around some commands,
+    /// and the words behind the script's path.
+    fn without_hangups(&self, dir: &str, commands: &str, calls: BuiltinCalls) -> (String, String) {
+        let (prefix, source) = (calls.prefix, calls.source);
         let script =
             format!("{prefix}trap >|{dir}/k;{commands};{prefix}trap - HUP;{source} {dir}/k\n");
         (script, String::new())

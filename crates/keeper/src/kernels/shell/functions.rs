@@ -13,7 +13,7 @@
 mod redirections;
 mod words;
 
-use redirections::Here;
+use redirections::HereDocument;
 
 /// A function, in the words of the text that defines it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    here: Vec<Here>,
+    here: Vec<HereDocument>,
     found: Vec<Definition>,
 }
 

@@ -20,7 +20,7 @@ pub(super) const AFTER: &str = "w/after";
 /// Whether a text may set an EXIT trap and cannot see the guard.
 pub(super) fn is_wanted(dialect: &dyn Dialect, flags: &str, text: &[u8]) -> bool {
     let sets = changes_traps(text) && !lists_traps(text) && !mentions(text, "DEBUG");
-    let looks = dialect.revealing().iter().any(|words| mentions(text, words));
+    let looks = dialect.guard_revealing_words().iter().any(|words| mentions(text, words));
     sets && !looks && !dialect.shows_guard(flags, text)
 }
 
@@ -74,8 +74,8 @@ pub(super) fn script(
 pub(super) const USERS: &str = "@USERS@";
 const LISTING: &str = "@LISTING@";
 
-/// Separates the user's trap from our parts around it.
-fn seam() -> String {
+/// Parts the user's trap from what is ours around it.
+fn separator() -> String {
     format!("# {MARK}\n")
 }
 
@@ -87,20 +87,20 @@ pub(super) fn behind(
     users: Option<(&str, &str)>,
     guard: Guard,
 ) -> String {
-    let seam = seam();
+    let separator = separator();
     let listing = users.map(|(_, listing)| listing).filter(|listing| !listing.is_empty());
     let ours = dialect.last_capture(dir, listing, guard);
     let Some((users, _)) = users else {
-        return seam + &ours;
+        return separator + &ours;
     };
     let early = dialect.early_capture(dir, listing, guard);
-    format!("{seam}{early}\n{seam}{users}\n{seam}{ours}")
+    format!("{separator}{early}\n{separator}{users}\n{separator}{ours}")
 }
 
 /// Returns the user's part of an EXIT trap that was built so; `None` if it was not.
 pub(super) fn users_part(trap: &str) -> Option<Option<String>> {
-    let seam = seam();
-    let parts: Vec<&str> = trap.strip_prefix(&seam)?.split(&seam).collect();
+    let separator = separator();
+    let parts: Vec<&str> = trap.strip_prefix(&separator)?.split(&separator).collect();
     match parts[..] {
         [_early, users, _ours] => Some(users.strip_suffix('\n').map(str::to_owned)),
         [_] => Some(None),

@@ -44,7 +44,7 @@ impl Shell {
             "ready" if word != Some(self.start.as_str()) => Some(Report::Stray),
             "ready" => {
                 words.next_back().unwrap_or_default().clone_into(&mut self.flags);
-                self.learn_voice();
+                self.use_probed_calls();
                 let users = self.inherited_exit_trap.take();
                 let line = self.arm(users);
                 self.send(&line).ok()?;
@@ -60,7 +60,7 @@ impl Shell {
                     return Some(Report::Stray);
                 }
                 match kind {
-                    "d" => self.said_all(),
+                    "d" => self.finish_report(),
                     "j" => self.job_told(words.next()?, words.next()?),
                     "k" => self.answered_about_jobs(),
                     _ => {
@@ -74,7 +74,7 @@ impl Shell {
             "g" => Some(Report::LetGo),
             "y" | "e" => {
                 let probe = self.probe.as_mut()?;
-                probe.hear(kind, usize::try_from(number()?.0).ok()?);
+                probe.record(kind, usize::try_from(number()?.0).ok()?);
                 None
             }
             // Questions to a silent shell may produce any output.
@@ -105,9 +105,8 @@ impl Shell {
         }
     }
 
-    /// Ends the run if all reports are there, except answers to questions asked
-    /// meanwhile.
-    fn said_all(&mut self) -> Option<Report> {
+    /// The shell has said all that it was to say, but for what was asked meanwhile.
+    fn finish_report(&mut self) -> Option<Report> {
         let current = self.current.as_mut()?;
         match current.asking {
             Asking::Nothing => self.done(),
@@ -139,7 +138,7 @@ impl Shell {
         let current = self.current.take_if(|current| current.reported.is_some())?;
         let (run, mut status) = (current.run, current.reported?);
         self.former = Some(current.secret);
-        self.learn_voice();
+        self.use_probed_calls();
         let is_forgotten = status == 0 || self.is_halted;
         if current.pressed && is_forgotten && self.dialect.forgets_interrupts() {
             status = 128 + libc::SIGINT;
@@ -148,9 +147,9 @@ impl Shell {
             let _ = self.send(&line);
         }
         if current.form == Form::Replaced && self.flags.contains('x') {
-            let _ = self.send(&format!("{}set -x\n", self.voice.prefix));
+            let _ = self.send(&format!("{}set -x\n", self.calls.prefix));
         }
-        if let Some(line) = self.jobs.end(&self.dir, self.voice) {
+        if let Some(line) = self.jobs.end(&self.dir, self.calls) {
             let _ = self.send(&line);
         }
         self.keep_status(status);

@@ -11,8 +11,8 @@
 
 use super::super::{Release, Terminal};
 use super::Shell;
+use super::builtin_calls::BuiltinCalls;
 use super::dialect::Dialect;
-use super::voice::Voice;
 use crate::scratch::{make_fifo, open_both_ways, write_file};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,7 +21,7 @@ use std::path::Path;
 /// Job control of a shell that was started without a terminal.
 #[derive(Debug)]
 pub(super) struct JobControl {
-    way: Way,
+    way: TerminalSetup,
     state: State,
     /// Our functions replace `fg` and `kill`.
     is_guarded: bool,
@@ -30,8 +30,9 @@ pub(super) struct JobControl {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// bash looks for its terminal only when it starts, and when an `exec` has failed.
+pub(super) enum TerminalSetup {
+    /// bash looks for its terminal only when it starts, and when an `exec`
+    /// has failed.
     FailedExec,
     /// dash looks for it when monitoring is turned on.
     Monitor,
@@ -60,7 +61,7 @@ impl JobControl {
     }
 
     pub(super) fn is_possible(&self) -> bool {
-        self.way != Way::None
+        self.way != TerminalSetup::None
     }
 
     /// Removes our own setting from the options that a run left.
@@ -70,19 +71,19 @@ impl JobControl {
         }
     }
 
-    /// Ends job control after a run.
-    pub(super) fn end(&mut self, dir: &str, voice: Voice) -> Option<String> {
+    /// After a run.
+    pub(super) fn end(&mut self, dir: &str, calls: BuiltinCalls) -> Option<String> {
         let was = std::mem::replace(&mut self.state, State::Off);
         (was == State::Ours).then(|| {
-            let prefix = voice.prefix;
+            let prefix = calls.prefix;
             let mut line = format!("{prefix}set +m");
-            if self.way == Way::Suspend {
+            if self.way == TerminalSetup::Suspend {
                 let signals =
                     format!("{prefix}trap '' {TERMINAL_SIGNALS};{prefix}trap - {TERMINAL_SIGNALS}");
-                line = format!("{line};{}", unless_trapped(&signals, dir, voice));
+                line = format!("{line};{}", unless_trapped(&signals, dir, calls));
             }
             if std::mem::take(&mut self.is_guarded) {
-                line.push_str(&without_guards(voice));
+                line.push_str(&without_guards(calls));
             }
             line + "\n"
         })
@@ -92,17 +93,17 @@ impl JobControl {
 /// Signals by which programs are stopped.
 const TERMINAL_SIGNALS: &str = "TSTP TTIN TTOU";
 
-/// Guards lines in zsh that would remove the user's traps on the signals by which
-/// programs are stopped: if there are such traps, there is no job control.
-fn unless_trapped(lines: &str, dir: &str, voice: Voice) -> String {
+/// In zsh, for lines that would take away what the user has in place for the
+/// signals by which programs are stopped: then there is no job control.
+fn unless_trapped(lines: &str, dir: &str, calls: BuiltinCalls) -> String {
     let patterns = TERMINAL_SIGNALS.replace(' ', "*|*\\ ");
-    let list = format!("{}trap >|{dir}/k", voice.prefix);
+    let list = format!("{}trap >|{dir}/k", calls.prefix);
     format!("{list};case $(<{dir}/k) in (*\\ {patterns}*) ;; (*) {lines} ;; esac")
 }
 
-/// Removes what is left of jobs.zsh.
-fn without_guards(voice: Voice) -> String {
-    let prefix = voice.prefix;
+/// Takes away what is still there of jobs.zsh.
+fn without_guards(calls: BuiltinCalls) -> String {
+    let prefix = calls.prefix;
     let without = ["fg", "kill"].map(|name| {
         let is_ours = format!("[[ $({prefix}whence -f {name}) == *__sessile_jobs* ]]");
         format!(";{is_ours} && {prefix}unfunction {name}")
@@ -113,19 +114,25 @@ fn without_guards(voice: Voice) -> String {
 impl Shell {
     /// Returns the lines before a run with a terminal.
     pub(super) fn prepare_terminal(&mut self, terminal: Terminal<'_>) -> String {
-        let (dir, prefix, path) = (&self.dir, self.voice.prefix, terminal.path);
+        let (dir, prefix, path) = (&self.dir, self.calls.prefix, terminal.path);
         self.jobs.state = match self.jobs.way {
-            Way::None => return String::new(),
-            Way::FailedExec | Way::Monitor | Way::Suspend if self.flags.contains('m') => {
+            TerminalSetup::None => return String::new(),
+            TerminalSetup::FailedExec | TerminalSetup::Monitor | TerminalSetup::Suspend
+                if self.flags.contains('m') =>
+            {
                 State::Users
             }
-            Way::FailedExec | Way::Monitor | Way::Suspend => State::Ours,
+            TerminalSetup::FailedExec | TerminalSetup::Monitor | TerminalSetup::Suspend => {
+                State::Ours
+            }
         };
         let monitor = match self.jobs.way {
-            Way::None | Way::FailedExec | Way::Monitor => format!("{prefix}set -m\n"),
-            Way::Suspend => {
+            TerminalSetup::None | TerminalSetup::FailedExec | TerminalSetup::Monitor => {
+                format!("{prefix}set -m\n")
+            }
+            TerminalSetup::Suspend => {
                 let lines = format!("{prefix}set -m && {prefix}suspend -f");
-                let mut line = unless_trapped(&lines, dir, self.voice);
+                let mut line = unless_trapped(&lines, dir, self.calls);
                 if terminal.has_leftovers {
                     let _ = write_file(&self.path("j"), include_bytes!("zsh/jobs.zsh"));
                     let source = format!("{prefix}emulate zsh -c '{prefix}. {dir}/j'");
@@ -140,19 +147,20 @@ impl Shell {
         }
         let open = format!("{prefix}: <>{path}\n");
         match self.jobs.way {
-            Way::None => open,
-            Way::Monitor => open + &monitor,
-            Way::Suspend => {
+            TerminalSetup::None => open,
+            TerminalSetup::Monitor => open + &monitor,
+            TerminalSetup::Suspend => {
                 let (exec, reopen) = (self.exec(), self.reopen());
                 format!(
                     "{prefix}zcompile {dir}/nothing.zwc {path} || {prefix}:\n\
                      {exec} <>{path};{reopen}\n{monitor}"
                 )
             }
-            // The exec is on its own line, because nothing after it is executed; and some
-            // versions forget all traps over it. If it had no effect, programs outside
-            // the shell's own process group would be stopped when they read.
-            Way::FailedExec => format!(
+            // The exec is a line of its own, for nothing follows it; and some
+            // versions forget all traps over it. Where it was in vain, programs
+            // that are not in the shell's own process group would be stopped
+            // when they read.
+            TerminalSetup::FailedExec => format!(
                 "{open}{prefix}trap >|{dir}/k;{prefix}set -m\n{prefix}exec {dir}/nothing/at/all\n\
                  {prefix}. {dir}/k;[[ -t 255 ]] || {prefix}set +m\n"
             ),
@@ -160,16 +168,16 @@ impl Shell {
     }
 
     pub(super) fn release_terminal(&mut self) -> io::Result<Release> {
-        let (dir, voice) = (&self.dir, self.voice);
-        let prefix = voice.prefix;
+        let (dir, calls) = (&self.dir, self.calls);
+        let prefix = calls.prefix;
         make_fifo(&self.path("u"))?;
-        let wait = format!("{prefix}trap '' HUP;{} g >{dir}/s;{prefix}: <{dir}/u", voice.echo);
-        let (script, words) = self.dialect.without_hangups(dir, &wait, voice);
-        let call = format!("{} {dir}/g{words}", voice.source);
+        let wait = format!("{prefix}trap '' HUP;{} g >{dir}/s;{prefix}: <{dir}/u", calls.echo);
+        let (script, words) = self.dialect.without_hangups(dir, &wait, calls);
+        let call = format!("{} {dir}/g{words}", calls.source);
         write_file(&self.path("g"), script.as_bytes())?;
         let mut line = format!("{call} </dev/null >/dev/null 2>&1");
-        if self.jobs.way == Way::Suspend {
-            // It then notices that there is no terminal any more.
+        if self.jobs.way == TerminalSetup::Suspend {
+            // It sees then that there is no terminal any more.
             line = format!("{line};{}", self.reopen());
         }
         self.send(&(line + "\n"))?;

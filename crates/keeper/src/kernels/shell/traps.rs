@@ -4,8 +4,8 @@
 //! see [`ExitTrap`].
 
 use super::super::mentions;
+use super::builtin_calls::BuiltinCalls;
 use super::dialect::Guard;
-use super::voice::Voice;
 use super::{Form, MARK, Order, Shell, guard, quote, view};
 use crate::scratch::{read_left, write_file};
 use sessile_protocol::RunNo;
@@ -59,13 +59,13 @@ impl Shell {
             return String::new();
         }
         let listing = traps_file(order.run);
-        format!("{}{}trap >|{}/{listing};", self.unguard(), self.voice.prefix, self.dir)
+        format!("{}{}trap >|{}/{listing};", self.unguard(), self.calls.prefix, self.dir)
     }
 
     /// Does the same if it may have been done already: a listing that is being read is
     /// not written again.
     pub(super) fn list_traps_once(&self, run: RunNo) -> String {
-        let (prefix, listing) = (self.voice.prefix, format!("{}/{}", self.dir, traps_file(run)));
+        let (prefix, listing) = (self.calls.prefix, format!("{}/{}", self.dir, traps_file(run)));
         format!("{}{prefix}test -e {listing} || {prefix}trap >|{listing};", self.unguard())
     }
 
@@ -88,7 +88,8 @@ impl Shell {
         if lists_traps(text) || self.shows_traps(text) {
             return Ok(self.disarm());
         }
-        let is_plain = self.debug_trap.is_none() && self.voice == Voice::among(self.dialect, &[]);
+        let is_plain =
+            self.debug_trap.is_none() && self.calls == BuiltinCalls::avoiding(self.dialect, &[]);
         if !is_plain || !guard::is_wanted(self.dialect, &self.flags, text) {
             return Ok(String::new());
         }
@@ -108,7 +109,7 @@ impl Shell {
 
     /// Restores the user's own EXIT trap before a text that may look at it.
     pub(super) fn disarm(&mut self) -> String {
-        let prefix = self.voice.prefix;
+        let prefix = self.calls.prefix;
         let signals = self.dialect.stop_signal().into_iter().chain([self.dialect.halt_signal()]);
         let stop: String = signals.map(|(_, name)| format!("{prefix}trap - {name};")).collect();
         match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
@@ -122,18 +123,18 @@ impl Shell {
 
     /// Returns the line that puts our EXIT trap in place, behind the user's.
     pub(super) fn arm(&mut self, users: Option<String>) -> String {
-        let ours = self.voice.speak(self.dialect.exit_trap(&self.dir));
+        let ours = self.calls.rewrite(self.dialect.exit_trap(&self.dir));
         let text = match &users {
             None => ours,
             Some(users) if self.dialect.has_exit_hook() => format!("{users}\n{ours}"),
             Some(users) => {
                 let users_place = Some((guard::USERS, ""));
                 let both = guard::behind(self.dialect, &self.dir, users_place, Guard::Off);
-                self.voice.speak(both).replacen(guard::USERS, users, 1)
+                self.calls.rewrite(both).replacen(guard::USERS, users, 1)
             }
         };
         self.exit_trap = ExitTrap::Armed { users };
-        let prefix = self.voice.prefix;
+        let prefix = self.calls.prefix;
         let stop = match self.dialect.stop_signal() {
             Some((_, signal)) => {
                 let stop = format!("{{ {prefix}kill -s INT $$; }} 2>/dev/null # {MARK}");
@@ -142,7 +143,7 @@ impl Shell {
             None => String::new(),
         };
         let halt = self.dialect.halt_trap(&self.dir, prefix);
-        let halt = self.voice.speak(halt);
+        let halt = self.calls.rewrite(halt);
         let halt = format!("{prefix}trap -- {} {};", quote(&halt), self.dialect.halt_signal().1);
         format!("{stop}{halt}{prefix}trap -- {} EXIT\n", quote(&text))
     }
@@ -156,7 +157,7 @@ impl Shell {
         }
         write_file(&self.left("w/int"), b"")?;
         let listing = String::from_utf8_lossy(&listing);
-        let prefix = self.voice.prefix;
+        let prefix = self.calls.prefix;
         let mut line = String::new();
         // Only in zsh: its options, and whether it was tracing.
         let options = listing.lines().find_map(|line| line.strip_prefix("options "));
@@ -172,7 +173,7 @@ impl Shell {
         } else if let Some(function) = listing.find("TRAPINT () {\n").map(|at| &listing[at..]) {
             let end = function.find("\n}\n").map_or(function.len(), |at| at + 3);
             write_file(&self.path("int-function"), &function.as_bytes()[..end])?;
-            let _ = writeln!(line, "{} {}/int-function", self.voice.source, self.dir);
+            let _ = writeln!(line, "{} {}/int-function", self.calls.source, self.dir);
         }
         Ok(line)
     }
@@ -201,7 +202,7 @@ impl Shell {
     /// and each text begins by setting it.
     pub(super) fn keep_debug_trap(&mut self, trap: Option<String>) {
         if trap.is_some() {
-            let _ = self.send(&format!("{}trap - DEBUG\n", self.voice.prefix));
+            let _ = self.send(&format!("{}trap - DEBUG\n", self.calls.prefix));
         }
         self.debug_trap = trap;
     }

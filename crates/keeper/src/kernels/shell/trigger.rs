@@ -1,7 +1,7 @@
 //! The lines that make a shell run a text.
 
+use super::builtin_calls::{self, BuiltinCalls};
 use super::dialect::FirstWords;
-use super::voice::{self, Voice};
 use super::{Form, Order, Secret, Shell, Stdin, mentions, quote};
 use std::fmt::Write;
 use std::io;
@@ -33,21 +33,21 @@ impl Trigger {
     }
 }
 
-pub(super) fn done_line(secret: &Secret, voice: Voice, dir: &str) -> String {
-    format!("{} \"d {secret}\" >{dir}/s", voice.echo)
+pub(super) fn done_line(secret: &Secret, calls: BuiltinCalls, dir: &str) -> String {
+    format!("{} \"d {secret}\" >{dir}/s", calls.echo)
 }
 
 impl Shell {
-    pub(super) fn ready_line(&self, voice: Voice) -> String {
-        format!("{} \"ready {} $-\" >{}/s", voice.echo, self.start, self.dir)
+    pub(super) fn ready_line(&self, calls: BuiltinCalls) -> String {
+        format!("{} \"ready {} $-\" >{}/s", calls.echo, self.start, self.dir)
     }
 
-    pub(super) fn report_line(&self, secret: &Secret, voice: Voice) -> String {
-        format!("{} \"r {secret} $? $- ${{!-}}\" >{}/s", voice.echo, self.dir)
+    pub(super) fn report_line(&self, secret: &Secret, calls: BuiltinCalls) -> String {
+        format!("{} \"r {secret} $? $- ${{!-}}\" >{}/s", calls.echo, self.dir)
     }
 
-    pub(super) fn done_line(&self, secret: &Secret, voice: Voice) -> String {
-        done_line(secret, voice, &self.dir)
+    pub(super) fn done_line(&self, secret: &Secret, calls: BuiltinCalls) -> String {
+        done_line(secret, calls, &self.dir)
     }
 
     /// Returns the lines that make the shell run the contents of `c`, and answer the
@@ -70,16 +70,18 @@ impl Shell {
             // background job (see processes::is_asynchronous).
             Stdin::Empty => "<>/dev/null".to_owned(),
         };
-        let env = self.dialect.environment(order.env, self.voice);
-        // On the left of `||` it triggers neither `set -e` nor an ERR trap.
+        let env = self.dialect.environment(order.env, self.calls);
+        // On the left of `||` it sets off neither `set -e` nor an ERR trap.
         let status = self.last_status().map(|status| status + " || ").unwrap_or_default();
         let sourcing = format!("{}{status}{} {dir}/c {stdin}", env.before, env.source);
-        let (voice, questions) = match self.probe {
-            Some(_) => (self.voice.certain(), voice::questions(self.dialect, dir)?),
-            None => (self.voice, String::new()),
+        let (calls, questions) = match self.probe {
+            Some(_) => {
+                (self.calls.with_sure_echo(), builtin_calls::probe_lines(self.dialect, dir)?)
+            }
+            None => (self.calls, String::new()),
         };
-        let report = self.report_line(secret, voice) + &env.after;
-        let done = self.done_line(secret, voice);
+        let report = self.report_line(secret, calls) + &env.after;
+        let done = self.done_line(secret, calls);
         let streams = match order.terminal {
             Some(terminal) => format!(">{0} 2>{0}", terminal.path),
             None => {
@@ -90,7 +92,7 @@ impl Shell {
         let (exec, reopen, sure) = (self.exec(), self.reopen(), self.sure());
         let shows_next = form == Form::Replaced && self.is_verbose(order.text);
         let source = |source: String| {
-            self.dialect.shield(source, order.terminal.is_some(), shows_next, self.voice)
+            self.dialect.protect_source(source, order.terminal.is_some(), shows_next, self.calls)
         };
         Ok(match form {
             // A text that moves descriptors may have closed the copies that the shell
@@ -132,7 +134,7 @@ impl Shell {
     /// Returns what has to be turned off before a text, so that it is not seen, and the
     /// first words of the text, which restore what the last one left.
     pub(super) fn first_words(&self, form: Form, text: &[u8]) -> (String, Vec<u8>) {
-        let prefix = self.voice.prefix;
+        let prefix = self.calls.prefix;
         let debug_trap = self.set_debug_trap();
         // Tracing is off around the text if it would show our words, or not show the
         // user's: zsh writes them to where stderr was before a redirection.
@@ -168,7 +170,7 @@ impl Shell {
     /// Returns the words that set the user's DEBUG trap.
     fn set_debug_trap(&self) -> Option<String> {
         let trap = self.debug_trap.as_deref().map(quote)?;
-        let set = format!("{}trap -- {trap} DEBUG", self.voice.prefix);
+        let set = format!("{}trap -- {trap} DEBUG", self.calls.prefix);
         self.dialect.debug_trap(&set, self.status)
     }
 
@@ -179,19 +181,19 @@ impl Shell {
             return None;
         }
         // Under `set -v` its line would be shown.
-        let script = || format!("{} {}/q 2>/dev/null", self.voice.source, self.dir);
+        let script = || format!("{} {}/q 2>/dev/null", self.calls.source, self.dir);
         Some(self.dialect.failing(self.status, &self.flags).unwrap_or_else(script))
     }
 
     /// Returns `exec` for redirections.
     pub(super) fn exec(&self) -> String {
-        self.dialect.exec(self.voice)
+        self.dialect.exec(self.calls)
     }
 
     /// Returns the report for when the run's stderr is the shell's: it turns tracing off,
     /// which is on again when the run is done.
     pub(super) fn untraced(&self, report: &str) -> String {
-        format!("{{ {report};{}set +x; }} 2>/dev/null", self.voice.prefix)
+        format!("{{ {report};{}set +x; }} 2>/dev/null", self.calls.prefix)
     }
 
     /// Returns the words that give the shell its own streams back.
@@ -201,6 +203,6 @@ impl Shell {
 
     /// Returns what follows our `exec`s.
     fn sure(&self) -> String {
-        self.voice.speak(self.dialect.sure().to_owned())
+        self.calls.rewrite(self.dialect.sure().to_owned())
     }
 }

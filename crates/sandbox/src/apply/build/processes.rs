@@ -55,8 +55,8 @@ impl Root<'_> {
         };
         write("user/max_inotify_instances", INOTIFY_INSTANCES);
         write("user/max_inotify_watches", INOTIFY_WATCHES);
-        // Before that version it applies to the whole machine.
-        if let Some(most) = self.plan.hold.numbers.filter(|_| kernel_is_at_least(6, 14)) {
+        // Before that version it is the whole machine's.
+        if let Some(most) = self.plan.limits.numbers.filter(|_| kernel_is_at_least(6, 14)) {
             write("kernel/pid_max", most);
         }
     }

@@ -4,12 +4,12 @@ mod listing;
 mod restore;
 
 use super::MARK;
+use super::builtin_calls::{BuiltinCalls, SURE_ECHO};
 use super::dialect::{Dialect, Environment, FirstWords, Guard, Status, assignments};
 use super::guard::{self, has_word};
-use super::terminal::Way;
+use super::terminal::TerminalSetup;
 use super::traps::stands_alone;
 use super::view::Interpreted;
-use super::voice::{SURE_ECHO, Voice};
 use listing::State;
 use sessile_protocol::RunNo;
 use std::collections::BTreeMap;
@@ -22,9 +22,9 @@ impl Dialect for Bash {
         Status::Asked { wait: format!("\\builtin wait {pid}") }
     }
 
-    /// Sourcing a script would trigger a RETURN trap of the user.
-    fn perform(&self, path: &str, voice: Voice) -> String {
-        format!("{}eval \"$(<{path})\"", voice.prefix)
+    /// A script that is sourced would set off a RETURN trap of the user's.
+    fn perform(&self, path: &str, calls: BuiltinCalls) -> String {
+        format!("{}eval \"$(<{path})\"", calls.prefix)
     }
 
     fn name(&self) -> &'static str {
@@ -62,18 +62,22 @@ impl Dialect for Bash {
         &["\\builtin echo", "\\command echo", "\\echo", SURE_ECHO]
     }
 
-    fn doubtful(&self) -> &'static [&'static str] {
+    fn redefining_words(&self) -> &'static [&'static str] {
         &["enable", "builtin()", "builtin ()", "function builtin"]
     }
 
-    fn environment(&self, variables: &BTreeMap<String, String>, voice: Voice) -> Environment {
+    fn environment(
+        &self,
+        variables: &BTreeMap<String, String>,
+        calls: BuiltinCalls,
+    ) -> Environment {
         let mut source = assignments(variables);
         // Such variables are dropped after the first command behind `builtin`.
-        if !variables.is_empty() && voice.prefix == "\\builtin " {
+        if !variables.is_empty() && calls.prefix == "\\builtin " {
             source.push_str("\\builtin command ");
-            source.push_str(voice.source.trim_start_matches(voice.prefix));
+            source.push_str(calls.source.trim_start_matches(calls.prefix));
         } else {
-            source.push_str(voice.source);
+            source.push_str(calls.source);
         }
         Environment { source, ..Environment::default() }
     }
@@ -148,7 +152,7 @@ impl Dialect for Bash {
         Some(Interpreted { view: state.view().finish(), restore: restore::script(&state) })
     }
 
-    fn revealing(&self) -> &'static [&'static str] {
+    fn guard_revealing_words(&self) -> &'static [&'static str] {
         &[
             "type trap",
             "type -",
@@ -190,12 +194,12 @@ impl Dialect for Bash {
          \\builtin unset -f trap || \\builtin :;"
     }
 
-    fn job_control(&self, _: Option<&str>) -> Way {
-        Way::FailedExec
+    fn job_control(&self, _: Option<&str>) -> TerminalSetup {
+        TerminalSetup::FailedExec
     }
 
-    fn without_hangups(&self, _: &str, commands: &str, voice: Voice) -> (String, String) {
-        let prefix = voice.prefix;
+    fn without_hangups(&self, _: &str, commands: &str, calls: BuiltinCalls) -> (String, String) {
+        let prefix = calls.prefix;
         let script = format!("{commands};{prefix}eval \"${{1:-trap - HUP}}\"\n");
         (script, format!(" \"$({prefix}trap -p HUP)\""))
     }

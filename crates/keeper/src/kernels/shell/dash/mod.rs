@@ -4,12 +4,12 @@ mod listing;
 mod restore;
 
 use super::MARK;
+use super::builtin_calls::{BuiltinCalls, SURE_ECHO};
 use super::dialect::{Dialect, FirstWords, Guard, Status};
 use super::guard::{self, sets_option};
-use super::terminal::Way;
+use super::terminal::TerminalSetup;
 use super::traps::stands_alone;
 use super::view::Interpreted;
-use super::voice::{SURE_ECHO, Voice};
 use listing::State;
 use sessile_protocol::RunNo;
 
@@ -56,12 +56,12 @@ impl Dialect for Dash {
         &["\\command echo", "\\echo", SURE_ECHO]
     }
 
-    fn doubtful(&self) -> &'static [&'static str] {
+    fn redefining_words(&self) -> &'static [&'static str] {
         &["command()", "command ()"]
     }
 
-    fn exec(&self, voice: Voice) -> String {
-        format!("{}exec", voice.prefix)
+    fn exec(&self, calls: BuiltinCalls) -> String {
+        format!("{}exec", calls.prefix)
     }
 
     fn first_words(&self, first: FirstWords<'_>, _: &[u8]) -> Vec<u8> {
@@ -81,7 +81,7 @@ impl Dialect for Dash {
     }
 
     /// A special builtin, which functions cannot replace.
-    fn returning(&self, status: i32, _: Voice) -> String {
+    fn returning(&self, status: i32, _: BuiltinCalls) -> String {
         format!("\\return {status}\n")
     }
 
@@ -139,7 +139,7 @@ impl Dialect for Dash {
         Some(Interpreted { view: state.view().finish(), restore: restore::script(&state) })
     }
 
-    fn revealing(&self) -> &'static [&'static str] {
+    fn guard_revealing_words(&self) -> &'static [&'static str] {
         &["type trap", "command -v trap", "command -V", "alias trap", "alias -p"]
     }
 
@@ -161,11 +161,11 @@ impl Dialect for Dash {
         "case $(\\command alias trap) in *__sessile_guard*) \\command unalias trap ;; esac;"
     }
 
-    fn job_control(&self, program: Option<&str>) -> Way {
+    fn job_control(&self, program: Option<&str>) -> TerminalSetup {
         match program {
-            Some("dash" | "busybox") => Way::Monitor,
-            Some("bash") => Way::FailedExec,
-            Some(_) | None => Way::None,
+            Some("dash" | "busybox") => TerminalSetup::Monitor,
+            Some("bash") => TerminalSetup::FailedExec,
+            Some(_) | None => TerminalSetup::None,
         }
     }
 }

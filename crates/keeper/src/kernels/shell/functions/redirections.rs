@@ -5,7 +5,7 @@ use super::words::Context;
 
 /// A here-document whose body has not come yet.
 #[derive(Debug)]
-pub(super) struct Here {
+pub(super) struct HereDocument {
     delimiter: Vec<u8>,
     tabs: Tabs,
     body: Body,
@@ -54,7 +54,7 @@ impl Parser<'_> {
         self.word()?;
         if let Some(tabs) = tabs {
             let (delimiter, body) = unquote(self.text.as_bytes().get(start..self.at)?)?;
-            self.here.push(Here { delimiter, tabs, body });
+            self.here.push(HereDocument { delimiter, tabs, body });
         }
         Some(())
     }
@@ -73,8 +73,8 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// Skips the line with the delimiter. Returns where that begins.
-    pub(super) fn skip_to_delimiter(&mut self, here: &Here) -> Option<usize> {
+    /// Passes the line with the delimiter; returns where that begins.
+    pub(super) fn skip_to_delimiter(&mut self, here: &HereDocument) -> Option<usize> {
         while !self.rest().is_empty() {
             let start = self.at;
             let rest = self.rest();

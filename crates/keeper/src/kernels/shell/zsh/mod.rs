@@ -4,13 +4,13 @@ mod listing;
 mod names;
 mod restore;
 
+use super::builtin_calls::{BuiltinCalls, SURE_ECHO};
 use super::dialect::{Dialect, Environment, FirstWords, Guard, Status};
 use super::guard::AFTER;
 use super::quoting::quote;
-use super::terminal::Way;
+use super::terminal::TerminalSetup;
 use super::traps::stands_alone;
 use super::view::Interpreted;
-use super::voice::{SURE_ECHO, Voice};
 use listing::State;
 use sessile_protocol::RunNo;
 use std::collections::BTreeMap;
@@ -67,14 +67,18 @@ impl Dialect for Zsh {
         &["\\builtin echo", "\\echo", SURE_ECHO]
     }
 
-    fn doubtful(&self) -> &'static [&'static str] {
+    fn redefining_words(&self) -> &'static [&'static str] {
         &["disable", "builtin()", "builtin ()", "function builtin"]
     }
 
     /// Before a builtin, zsh would set but not export them.
-    fn environment(&self, variables: &BTreeMap<String, String>, voice: Voice) -> Environment {
-        let prefix = voice.prefix;
-        let mut env = Environment { source: voice.source.to_owned(), ..Environment::default() };
+    fn environment(
+        &self,
+        variables: &BTreeMap<String, String>,
+        calls: BuiltinCalls,
+    ) -> Environment {
+        let prefix = calls.prefix;
+        let mut env = Environment { source: calls.source.to_owned(), ..Environment::default() };
         for (name, value) in variables {
             let kept = format!("__sessile_kept_{name}");
             let _ = write!(
@@ -95,15 +99,21 @@ impl Dialect for Zsh {
         SURE
     }
 
-    fn shield(&self, source: String, has_terminal: bool, shows_next: bool, voice: Voice) -> String {
+    fn protect_source(
+        &self,
+        source: String,
+        has_terminal: bool,
+        shows_next: bool,
+        calls: BuiltinCalls,
+    ) -> String {
         let mut always = Vec::new();
         if has_terminal {
-            // Line editing would take the next line from the terminal.
-            always.push(format!("{}unsetopt zle", voice.prefix));
+            // Line editing would take its next line from the terminal.
+            always.push(format!("{}unsetopt zle", calls.prefix));
         }
         if shows_next {
-            // If the text is aborted, our next line would be shown.
-            always.push(voice.speak(format!("\\exec 2>/dev/null{SURE}")));
+            // If the text is aborted, the next line of ours would be shown.
+            always.push(calls.rewrite(format!("\\exec 2>/dev/null{SURE}")));
         }
         match always.is_empty() {
             true => source,
@@ -205,7 +215,7 @@ impl Dialect for Zsh {
         true
     }
 
-    fn revealing(&self) -> &'static [&'static str] {
+    fn guard_revealing_words(&self) -> &'static [&'static str] {
         &["zshexit", "functions", "typeset", "whence", "which", "declare"]
     }
 
@@ -228,8 +238,8 @@ impl Dialect for Zsh {
          \\builtin unset __sessile_args; \\builtin unfunction __sessile_bye || \\builtin :;"
     }
 
-    fn job_control(&self, _: Option<&str>) -> Way {
-        Way::Suspend
+    fn job_control(&self, _: Option<&str>) -> TerminalSetup {
+        TerminalSetup::Suspend
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Hierarchy {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Means {
+pub struct LimitSupport {
     pub memory: Option<Hierarchy>,
     pub cpu: Option<Hierarchy>,
     pub pids: Option<Hierarchy>,
@@ -31,10 +31,10 @@ pub struct Means {
     pub groups_remedy: String,
 }
 
-impl Means {
-    /// Inspects the system.
+impl LimitSupport {
+    /// Looks at the system.
     #[must_use]
-    pub fn look() -> Self {
+    pub fn detect() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let (own, mounts) = (read("/proc/self/cgroup"), read("/proc/self/mountinfo"));
         let uid = rustix::process::geteuid().as_raw();
