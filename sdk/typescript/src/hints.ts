@@ -27,7 +27,11 @@ const HINTS: Readonly<Record<string, string>> = {
 const OF_REQUESTS = /\/v1\/|\/openapi\.json|\/docs\b|Authorization:|Content-Type:|Idempotency-Key|"\w+": |\w=true|new key/;
 
 /** The same for agents, whose methods take other options. Most of the messages say it themselves. */
-const OF_AGENTS: Readonly<Record<string, string>> = { busy: "wait for the task, or cancel it", not_found: "" };
+const OF_AGENTS: Readonly<Record<string, string>> = {
+  busy: "wait for the task, or cancel it",
+  not_found: "",
+  session_ended: "resetSession() lets the next task begin a new one",
+};
 
 /** So begins the message of a server that does not know the call. */
 const NOWHERE = "there is nothing at ";

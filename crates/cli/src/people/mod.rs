@@ -3,6 +3,7 @@
 //! A terminal as stdout gets these, everything else gets JSON. Only this file
 //! looks at the terminal and the environment.
 
+pub(crate) mod agents;
 pub(crate) mod checkpoints;
 pub(crate) mod files;
 pub(crate) mod jobs;
@@ -54,7 +55,7 @@ impl Form {
 }
 
 impl Page {
-    fn at(terminal: &(impl AsFd + IsTerminal)) -> Self {
+    pub(crate) fn at(terminal: &(impl AsFd + IsTerminal)) -> Self {
         // One that does not tell its width gets whole lines: wrapped is better
         // than lost.
         let width = tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));

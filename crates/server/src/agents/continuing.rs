@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How a session ended that nobody has ended.
-const IDLE: &str = "idle timeout";
+pub(super) const IDLE: &str = "idle timeout";
 
 const CONVERSATION: &str = "the conversation";
 const STATE: &str = "variables and other state of the interpreters";

@@ -1,7 +1,8 @@
 //! A task's events, as they come.
 
-use super::{Server, showing};
+use super::{Server, chat, leaving, showing};
 use crate::call::{Remote, next_part};
+use crate::people::Page;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use sessile_agent::model::{Sse, SseEvent};
@@ -25,7 +26,8 @@ pub(super) fn follow(
     task: u64,
     quiet: bool,
 ) -> anyhow::Result<()> {
-    let mut view = View { agent, task, quiet, begun: false, after: 0, shown: String::new() };
+    let (page, shown) = (Page::at(&io::stderr()), String::new());
+    let mut view = View { agent, task, quiet, page, begun: false, after: 0, shown };
     let mut failures = 0;
     loop {
         let before = view.after;
@@ -92,6 +94,7 @@ struct View<'a> {
     agent: &'a str,
     task: u64,
     quiet: bool,
+    page: Page,
     /// The task's own entry was seen: what comes is of this task.
     begun: bool,
     after: u64,
@@ -103,14 +106,24 @@ impl View<'_> {
     async fn connection(&mut self, remote: &Remote) -> anyhow::Result<Flow> {
         let mut response = open(remote, self.agent, self.after).await?;
         let mut sse = Sse::default();
-        while let Some(part) = next_part(response.body_mut()).await? {
+        loop {
+            // Both may be dropped and begun again without loss.
+            let part = tokio::select! {
+                part = next_part(response.body_mut()) => part?,
+                () = leaving::cancelled() => {
+                    let path = format!("/v1/agents/{}/cancel", self.agent);
+                    let answer = remote.call("POST", &path, b"{}".to_vec()).await;
+                    answer.inspect_err(|_| leaving::not_cancelled())?;
+                    continue;
+                }
+            };
+            let Some(part) = part else { return Ok(Flow::More) };
             for event in sse.push(&part)? {
                 if let Flow::Over = self.take(remote, &event).await? {
                     return Ok(Flow::Over);
                 }
             }
         }
-        Ok(Flow::More)
     }
 
     async fn take(&mut self, remote: &Remote, event: &SseEvent) -> anyhow::Result<Flow> {
@@ -129,7 +142,7 @@ impl View<'_> {
         if self.begun && !self.quiet {
             let words = data["text"].as_str().unwrap_or_default();
             let mut out = io::stdout().lock();
-            let _ = out.write_all(words.as_bytes());
+            let _ = out.write_all(showing::spoken(words).as_bytes());
             let _ = out.flush();
             self.shown += words;
         }
@@ -172,9 +185,9 @@ impl View<'_> {
             if is_reply {
                 let shown = std::mem::take(&mut self.shown);
                 let _ = showing::rest(entry, &shown, &mut io::stdout().lock());
-                let _ = showing::calls(entry, &mut io::stderr().lock());
+                let _ = showing::calls(entry, self.page, &mut io::stderr().lock());
             } else {
-                let _ = showing::entry(entry, &mut io::stderr().lock());
+                let _ = showing::entry(entry, self.page, &mut io::stderr().lock());
             }
         }
         if is_over { Flow::Over } else { Flow::More }
@@ -190,10 +203,10 @@ impl View<'_> {
             );
             return Ok(());
         }
-        eprint!("  carry this out? [y/N] ");
-        io::stderr().flush()?;
-        let mut line = String::new();
-        io::stdin().read_line(&mut line)?;
+        let Some(line) = chat::answer("  carry this out? [y/N] ")? else {
+            leaving::interrupted();
+            return Ok(());
+        };
         let allow = matches!(line.trim(), "y" | "Y" | "yes");
         let body = json!({ "call": data["call"], "allow": allow }).to_string();
         let path = format!("/v1/agents/{}/approvals", self.agent);
