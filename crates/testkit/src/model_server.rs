@@ -103,7 +103,16 @@ impl ModelServer {
     /// come later are answered at once.
     #[must_use]
     pub fn hesitant(format: Format, script: Vec<Say>) -> Self {
-        Self::listen(format, script, BTreeMap::new(), Held::FirstOfEachStep)
+        Self::hesitant_with_trouble(format, script, BTreeMap::new())
+    }
+
+    #[must_use]
+    pub fn hesitant_with_trouble(
+        format: Format,
+        script: Vec<Say>,
+        trouble: BTreeMap<usize, Trouble>,
+    ) -> Self {
+        Self::listen(format, script, trouble, Held::FirstOfEachStep)
     }
 
     /// Has the request that is held be answered.

@@ -470,6 +470,7 @@ impl Run {
             ensure!(!io::stdin().is_terminal(), "say what is to be done: sessile agent run 'TASK'");
             io::stdin().lock().read_to_string(&mut task)?;
         }
+        ensure!(!task.trim().is_empty(), "the task is empty; say what is to be done");
         let agent = self.made.agent(server)?;
         let task = server.submit(&agent, &task, &self.made.most)?;
         wait(server, &agent, task, self.json, Interrupt::Leaves)

@@ -138,8 +138,9 @@ impl View<'_> {
         Ok(Flow::More)
     }
 
+    /// Elsewhere than at a terminal, replies are shown whole: words may turn out to be void.
     fn delta(&mut self, data: &Value) {
-        if self.begun && !self.quiet {
+        if self.begun && !self.quiet && io::stdout().is_terminal() {
             let words = data["text"].as_str().unwrap_or_default();
             let mut out = io::stdout().lock();
             let _ = out.write_all(showing::spoken(words).as_bytes());

@@ -83,9 +83,9 @@ fn watch(signals: BorrowedFd<'static>) {
 pub(super) fn interrupted() {
     let mut followed = FOLLOWED.lock().unwrap_or_else(PoisonError::into_inner);
     match &mut *followed {
-        Some(Followed { agent, interrupt: interrupt @ Interrupt::Cancels }) => {
+        Some(Followed { interrupt: interrupt @ Interrupt::Cancels, .. }) => {
             *interrupt = Interrupt::Leaves;
-            eprintln!("\n(cancelling the task of {agent}; Ctrl-C again leaves without waiting)");
+            eprintln!("\n(cancelling the task; Ctrl-C again leaves at once)");
             CANCELLED.notify_one();
             return;
         }

@@ -55,12 +55,14 @@ fn a_task_whose_time_is_over_is_interrupted() {
 fn tokens_of_an_answer_that_is_cancelled_in_its_middle_count() {
     let stalls = BTreeMap::from([(1, Trouble::Stall)]);
     let script = vec![text("an answer of many words, of which a half is said")];
-    let model = ModelServer::with_trouble(Format::Messages, script, stalls);
+    let model = ModelServer::hesitant_with_trouble(Format::Messages, script, stalls);
     let h = harness();
     let server = serve(&h, &model);
     let id = agent(&server, &json!({}));
     let task = begin(&server, &id, &json!({}));
     let mut events = server.owner("GET", &format!("/v1/agents/{id}/events")).events();
+    // Words are for those who watch already.
+    model.release();
     assert!(events.any(|event| event.name == "delta"), "some of its words");
     let _ = server.post(&format!("/v1/agents/{id}/cancel"), &json!({})).is(200);
     let view = ended(&server, &id, task);

@@ -21,6 +21,7 @@ fn a_chat_takes_one_task_after_the_other() {
     prompts(&mut terminal);
     // A line can be edited, and dropped.
     terminal.press("nonsense\u{3}");
+    terminal.until("the next line", |lines| lines.get(2).is_some_and(|line| line == ">"));
     terminal.press("counX\u{7f}t\r");
     terminal.shows("→ runtime: echo one");
     terminal.shows("that was one");
@@ -43,7 +44,7 @@ fn a_chat_takes_one_task_after_the_other() {
 
 #[test]
 fn an_interrupt_in_a_chat_cancels_the_task_and_not_the_chat() {
-    let script = vec![exec("sleep 1000"), exec("echo more"), text("I go on")];
+    let script = vec![exec("touch begun; sleep 1000"), exec("echo more"), text("I go on")];
     let model = ModelServer::start(Format::Chat, script);
     let h = harness();
     let _server = serve(&h, &model);
@@ -53,13 +54,7 @@ fn an_interrupt_in_a_chat_cancels_the_task_and_not_the_chat() {
     terminal.press("wait\r");
     terminal.shows("carry this out?");
     terminal.press("y\r");
-    // The run has begun.
-    let list = h.sessile(&["agent", "list"]).exits(0).json();
-    let id = list[0]["session_id"].as_str().unwrap();
-    sessile_testkit::until("the run has begun", || {
-        let runs = h.sessile(&["runs", id]).exits(0).json();
-        (runs[0]["state"] == "running").then_some(())
-    });
+    h.wait_for_file("begun");
     terminal.press("\u{3}");
     terminal.shows("task 1: cancelled");
     prompts(&mut terminal);
