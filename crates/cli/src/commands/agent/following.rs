@@ -27,7 +27,8 @@ pub(super) fn follow(
     quiet: bool,
 ) -> anyhow::Result<()> {
     let (page, shown) = (Page::at(&io::stderr()), String::new());
-    let mut view = View { agent, task, quiet, page, begun: false, after: 0, shown };
+    let (begun, after, reply) = (false, 0, Value::Null);
+    let mut view = View { agent, task, quiet, page, begun, after, shown, reply };
     let mut failures = 0;
     loop {
         let before = view.after;
@@ -100,6 +101,8 @@ struct View<'a> {
     after: u64,
     /// Words of the reply that is under way.
     shown: String,
+    /// The last reply, whose calls are carried out.
+    reply: Value,
 }
 
 impl View<'_> {
@@ -177,7 +180,9 @@ impl View<'_> {
             return Flow::More;
         }
         let is_over = entry["type"] == "ended" && entry["task"] == self.task;
-        if entry["type"] != "reply" {
+        if entry["type"] == "reply" {
+            self.reply = entry.clone();
+        } else {
             self.break_off();
         }
         // How it ended is told by whoever has waited for it.
@@ -204,7 +209,8 @@ impl View<'_> {
             );
             return Ok(());
         }
-        let Some(line) = chat::answer("  carry this out? [y/N] ")? else {
+        let question = showing::question(&self.reply, &data["call"], self.page);
+        let Some(line) = chat::answer(&question)? else {
             leaving::interrupted();
             return Ok(());
         };

@@ -86,15 +86,28 @@ pub(super) fn rest(entry: &Value, shown: &str, out: &mut impl Write) -> anyhow::
 pub(super) fn calls(entry: &Value, page: Page, out: &mut impl Write) -> anyhow::Result<()> {
     for block in entry["blocks"].as_array().into_iter().flatten() {
         if block["type"] == "call" {
-            let input = block["input"].get("json").unwrap_or(&block["input"]);
-            let what = ["command", "path", "pattern", "action"]
-                .into_iter()
-                .find_map(|name| input[name].as_str().map(str::to_owned))
-                .unwrap_or_else(|| input.to_string());
-            call(text(&block["tool"]), &what, page, out)?;
+            call(text(&block["tool"]), &input_of(block), page, out)?;
         }
     }
     Ok(())
+}
+
+/// What a call is about.
+fn input_of(block: &Value) -> String {
+    let input = block["input"].get("json").unwrap_or(&block["input"]);
+    let what = ["command", "path", "pattern", "action"].into_iter();
+    let what = what.filter_map(|name| input[name].as_str()).next();
+    what.map_or_else(|| input.to_string(), str::to_owned)
+}
+
+/// Asks about a call of a reply. Which one it is matters where there are several.
+pub(super) fn question(reply: &Value, call: &Value, page: Page) -> String {
+    let (before, after) = ("  carry this out? ", " [y/N] ");
+    let mut blocks = reply["blocks"].as_array().into_iter().flatten();
+    let what = blocks.find(|block| block["type"] == "call" && block["id"] == *call);
+    let what = what.map(|block| format!("{}: {}", text(&block["tool"]), input_of(block)));
+    let room = room(before, page).saturating_sub(width(after));
+    format!("{before}{}{after}", line(&what.unwrap_or_default(), room))
 }
 
 fn call(tool: &str, what: &str, page: Page, out: &mut impl Write) -> anyhow::Result<()> {
@@ -205,6 +218,18 @@ mod tests {
         assert_eq!(line("\u{1b}[2Jgone", LINE), " [2Jgone");
         assert_eq!(line("日本語 text", 6), "日本…");
         assert_eq!(harmless("one\n\ttwo \u{1b}[2J"), "one\n\ttwo  [2J");
+    }
+
+    #[test]
+    fn a_question_says_which_call_it_is_about() {
+        let reply = json!({"blocks": [
+            {"type": "call", "id": "a", "tool": "runtime", "input": {"json": {"command": "ls"}}},
+            {"type": "call", "id": "b", "tool": "write_file", "input": {"json": {"path": "a.txt"}}},
+        ]});
+        let page = |width| Page { width, paint: crate::people::Paint::Plain };
+        let asked = |width| question(&reply, &json!("b"), page(width));
+        assert_eq!(asked(80), "  carry this out? write_file: a.txt [y/N] ");
+        assert_eq!(asked(35), "  carry this out? write_fil… [y/N] ");
     }
 
     #[test]
