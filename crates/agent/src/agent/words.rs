@@ -3,7 +3,7 @@
 use crate::continuity::Continuity;
 use crate::ids::TaskNo;
 use crate::limits::{Limits, Spent};
-use crate::model::{Call, Failure, Reply};
+use crate::model::{Call, Failure, Reply, Usage};
 use crate::thread::{Activity, Checkpoint, Ending, Entry, Intent, Outcome, Verdict};
 
 /// What an agent may do without being asked about it.
@@ -74,6 +74,8 @@ pub enum Input {
     Replied(Reply),
     /// It has not.
     Failed(Failure),
+    /// What the answer that is under way has used so far, as its server tells it.
+    Using(Usage),
     /// What a call is about to do to a file. It is performed when that is recorded.
     Intended(Intent),
     /// The task cannot go on here. What was to be done last was not begun.
@@ -160,6 +162,8 @@ pub enum Stage {
     Asking {
         purpose: Purpose,
         attempt: u32,
+        /// What the answer has used so far. It counts if the answer is given up.
+        used: Usage,
     },
     Waiting {
         purpose: Purpose,

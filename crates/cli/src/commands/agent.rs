@@ -1,3 +1,4 @@
+mod chat;
 mod following;
 mod leaving;
 mod moving;
@@ -8,15 +9,19 @@ use crate::call::Remote;
 use crate::commands::api;
 use crate::confinement::Confinement;
 use crate::output;
+use crate::people::agents::{self, AgentRow};
+use crate::people::{Form, Page};
 use crate::settings::Settings;
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
 use following::follow;
 use hyper::StatusCode;
+use jiff::Timestamp;
+use leaving::Interrupt;
 use serde_json::{Map, Value, json};
 use sessile_sandbox::FileMode;
 use std::cell::RefCell;
-use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -41,10 +46,8 @@ pub(crate) struct Agent {
 enum Action {
     /// Give an agent a task, and wait for its end
     Run(Run),
-    /// Give an agent one task after the other, a line each
     Chat(Chat),
-    /// List all agents
-    List,
+    List(List),
     /// Show an agent's thread
     Show(Show),
     /// Return to a task, and wait for its end
@@ -179,10 +182,24 @@ struct Run {
     json: bool,
 }
 
+/// Give an agent one task after the other, a line each
+///
+/// At a terminal, Ctrl-C cancels the task that is under way, and Ctrl-D ends the
+/// chat. The agent stays: `sessile agent chat --agent ID` goes on with it.
 #[derive(Debug, Args)]
 struct Chat {
     #[command(flatten)]
     made: Made,
+}
+
+/// List all agents
+///
+/// Prints a JSON array; at a terminal, a table.
+#[derive(Debug, Args)]
+struct List {
+    /// JSON at a terminal, too
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -228,7 +245,7 @@ impl Agent {
         match self.action {
             Action::Run(run) => run.execute(&server),
             Action::Chat(chat) => chat.execute(&server),
-            Action::List => list(&server),
+            Action::List(list) => list.execute(&server),
             Action::Show(show) => show.execute(&server),
             Action::Resume(resume) => resume.execute(&server),
             Action::Cancel(which) => {
@@ -453,32 +470,10 @@ impl Run {
             ensure!(!io::stdin().is_terminal(), "say what is to be done: sessile agent run 'TASK'");
             io::stdin().lock().read_to_string(&mut task)?;
         }
+        ensure!(!task.trim().is_empty(), "the task is empty; say what is to be done");
         let agent = self.made.agent(server)?;
         let task = server.submit(&agent, &task, &self.made.most)?;
-        wait(server, &agent, task, self.json)
-    }
-}
-
-impl Chat {
-    fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
-        let agent = self.made.agent(server)?;
-        eprintln!("agent {agent}; end with Ctrl-D");
-        let mut status = ExitCode::SUCCESS;
-        loop {
-            if io::stdin().is_terminal() {
-                eprint!("> ");
-                io::stderr().flush()?;
-            }
-            let mut line = String::new();
-            if io::stdin().lock().read_line(&mut line)? == 0 {
-                return Ok(status);
-            }
-            if line.trim().is_empty() {
-                continue;
-            }
-            let task = server.submit(&agent, line.trim(), &self.made.most)?;
-            status = wait(server, &agent, task, false)?;
-        }
+        wait(server, &agent, task, self.json, Interrupt::Leaves)
     }
 }
 
@@ -495,40 +490,64 @@ impl Resume {
             };
             format!("this agent {earlier}; give it one: sessile agent run --agent {agent} 'TASK'")
         })?;
-        wait(server, &agent, task, self.json)
+        wait(server, &agent, task, self.json, Interrupt::Leaves)
     }
 }
 
 /// Shows a task until it ends.
-fn wait(server: &Server<'_>, agent: &str, task: u64, as_json: bool) -> anyhow::Result<ExitCode> {
-    let following = leaving::Following::of(agent)?;
+fn wait(
+    server: &Server<'_>,
+    agent: &str,
+    task: u64,
+    as_json: bool,
+    interrupt: Interrupt,
+) -> anyhow::Result<ExitCode> {
+    let following = leaving::Following::of(agent, interrupt)?;
     follow(server, agent, task, as_json)?;
     drop(following);
     let view = server.get(&format!("/v1/agents/{agent}/tasks/{task}?wait=10s"))?;
     if as_json {
         output::json(&view)?;
     } else {
-        showing::ending(&view, agent);
+        showing::ending(
+            &view,
+            match interrupt {
+                Interrupt::Leaves => Some(agent),
+                // Whoever chats goes on with the next line.
+                Interrupt::Cancels => None,
+            },
+        );
     }
     let is_done = view["ended"] == "done";
     Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn list(server: &Server<'_>) -> anyhow::Result<ExitCode> {
-    let answer = server.get("/v1/agents")?;
-    output::json(&answer["agents"])?;
-    Ok(ExitCode::SUCCESS)
+impl List {
+    fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
+        let mut answer = server.get("/v1/agents")?;
+        match Form::of_stdout(self.json) {
+            Form::Json => output::json(&answer["agents"])?,
+            Form::Text(page) => {
+                let agents: Vec<AgentRow> = serde_json::from_value(answer["agents"].take())?;
+                let home = std::env::home_dir();
+                let text = agents::list(&agents, home.as_deref(), Timestamp::now(), page);
+                output::all(&mut io::stdout().lock(), text.as_bytes())?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 impl Show {
     fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
         let view = server.get(&format!("/v1/agents/{}", self.which.agent))?;
         let agent = session_of(&view)?;
+        let page = Page::at(&io::stdout());
         following::entries(server, &agent, |entry| {
             if self.json {
                 return output::json(entry);
             }
-            showing::entry(entry, &mut io::stdout().lock())
+            showing::entry(entry, page, &mut io::stdout().lock())
         })?;
         Ok(ExitCode::SUCCESS)
     }

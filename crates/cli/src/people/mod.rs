@@ -3,6 +3,7 @@
 //! It is used if stdout is a terminal; otherwise JSON is printed. Only this file looks at
 //! the terminal and the environment.
 
+pub(crate) mod agents;
 pub(crate) mod checkpoints;
 pub(crate) mod files;
 pub(crate) mod jobs;
@@ -54,8 +55,9 @@ impl Form {
 }
 
 impl Page {
-    fn at(terminal: &(impl AsFd + IsTerminal)) -> Self {
-        // A terminal of unknown width gets whole lines: wrapped is better than lost.
+    pub(crate) fn at(terminal: &(impl AsFd + IsTerminal)) -> Self {
+        // One that does not tell its width gets whole lines: wrapped is better
+        // than lost.
         let width = tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
         Self { width: if width == 0 { usize::MAX } else { width }, paint: Paint::at(terminal) }
     }

@@ -34,8 +34,9 @@ pub(crate) fn list(
         Column::cut("DIRECTORY", 12).optional(5),
     ]);
     columns.extend(has_forks.then(|| Column::whole("FORK OF").optional(6)));
+    let ids: Vec<&str> = sessions.iter().map(|m| m.session_id.as_str()).collect();
     let row = |m: &Metadata| {
-        let id = |id: &str| if is_narrow { short(id, sessions) } else { id.to_owned() };
+        let id = |id: &str| if is_narrow { short(id, &ids) } else { id.to_owned() };
         let mut row: Vec<Cell> = vec![id(m.session_id.as_str()).into()];
         let or_dash = |text: Option<&str>| on_one_line(text.unwrap_or("-"));
         row.extend(has_names.then(|| or_dash(m.name.as_deref()).into()));
@@ -70,11 +71,9 @@ fn colour(status: SessionStatus) -> Colour {
     }
 }
 
-/// Returns the beginning of an id, long enough to be unique.
-fn short(id: &str, all: &[Metadata]) -> String {
-    let is_clear = |n: &usize| {
-        all.iter().filter(|m| m.session_id.as_str().starts_with(&id[..*n])).count() <= 1
-    };
+/// The beginning of an id, which names the session as well.
+pub(super) fn short(id: &str, all: &[&str]) -> String {
+    let is_clear = |n: &usize| all.iter().filter(|it| it.starts_with(&id[..*n])).count() <= 1;
     let least = ("sess_".len() + DIGITS).min(id.len());
     let length = (least..id.len()).find(is_clear).unwrap_or(id.len());
     id[..length].to_owned()

@@ -18,8 +18,8 @@ use sessile_store::SessionStatus;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The `ended_by` of a session that ended by its idle timeout.
-const IDLE: &str = "idle timeout";
+/// How a session ended that nobody has ended.
+pub(super) const IDLE: &str = "idle timeout";
 
 const CONVERSATION: &str = "the conversation";
 const STATE: &str = "variables and other state of the interpreters";

@@ -19,6 +19,7 @@ use crate::service::{Caller, ErrorCode, Service, ServiceError};
 use futures_util::future::BoxFuture;
 use sessile_agent::continuity::Continuity;
 use sessile_agent::ids::TaskNo;
+use sessile_agent::model::Usage;
 use sessile_agent::thread::{Activity, Ending, Entry, Moved, What};
 use sessile_agent::tools::Tool;
 use sessile_agent::{Agent, Config, Effect, Input, Refusal, Stage, Submission};
@@ -54,6 +55,8 @@ pub(super) struct Driver {
     resuming: Option<(Config, Vec<Entry>)>,
     /// The operation in progress.
     current: Option<BoxFuture<'static, Input>>,
+    /// What the model's answer has used so far.
+    used: watch::Receiver<Usage>,
     running: Running,
     /// The client that waits for a rewind.
     rewinder: Rewinder,
@@ -110,6 +113,7 @@ impl Driver {
             first,
             resuming,
             current: None,
+            used: watch::channel(Usage::default()).1,
             running: Running::default(),
             rewinder: Rewinder::default(),
             storing,
@@ -227,7 +231,7 @@ impl Driver {
                     let effects = self.agent.step(Input::Continued(continuity), now_ms());
                     self.perform(effects).await?;
                 }
-                let effects = self.agent.step(input, now_ms());
+                let effects = self.step(input);
                 let outcome = self.perform(effects).await;
                 if *self.agent.stage() != Stage::Rewinding {
                     self.rewinder.answer(&self.agent);
@@ -265,7 +269,7 @@ impl Driver {
                 Ok(())
             }
             Event::Ordered(Order::Cancel) => {
-                let effects = self.agent.step(Input::Cancelled, now_ms());
+                let effects = self.step(Input::Cancelled);
                 self.perform(effects).await
             }
             Event::Ordered(Order::Decide { call, verdict, answer }) => {
@@ -283,7 +287,14 @@ impl Driver {
         }
     }
 
-    /// First records what became of the session since the thread was last used.
+    /// An answer that is given up with this has used what was told of it until now.
+    fn step(&mut self, input: Input) -> Vec<Effect> {
+        let using = self.agent.step(Input::Using(*self.used.borrow()), now_ms());
+        debug_assert!(using.is_empty(), "{using:?}");
+        self.agent.step(input, now_ms())
+    }
+
+    /// What has become of the session since the thread was last used is told first.
     async fn submit(
         &mut self,
         submission: Submission,
@@ -326,7 +337,15 @@ fn refused(refusal: &Refusal) -> ServiceError {
         }
         Refusal::Moved { .. } => ErrorCode::AgentMoved,
     };
-    ServiceError::new(code, refusal.to_string())
+    let error = ServiceError::new(code, refusal.to_string());
+    match refusal {
+        Refusal::UnknownStep { .. } => error.with_hint("go back to one of the agent's steps"),
+        Refusal::NothingToUndo => error.with_hint("give the agent a task first"),
+        Refusal::NoCheckpoint { .. } => error.with_hint(rewinding::LATER),
+        Refusal::Busy(_) => error.with_hint("wait for the task, or cancel it"),
+        Refusal::Rewinding => error.with_hint("try again in a moment"),
+        Refusal::Empty | Refusal::KeyReused(_) | Refusal::Moved { .. } => error,
+    }
 }
 
 enum Event {

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// The configuration of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,7 +123,16 @@ impl Key {
     }
 }
 
-/// A request to the model, owned, because another task sends it.
+/// Who hears of an answer while it comes.
+#[derive(Debug)]
+pub(super) struct Audience {
+    /// Its words, if somebody wants them.
+    pub(super) words: Option<Words>,
+    /// What it has used so far, as its server tells it.
+    pub(super) used: watch::Sender<Usage>,
+}
+
+/// What the model is asked, on its own: it goes to another task.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) instructions: String,
@@ -180,17 +190,17 @@ impl Model {
         })
     }
 
-    /// Returns the model's answer, and sends its pieces to `words` as they come.
+    /// The model's answer. What comes of it is told on the way.
     pub(super) async fn ask(
         &self,
         client: &reqwest::Client,
         question: &Question,
-        words: Option<&Words>,
+        audience: &Audience,
     ) -> Result<Reply, Failure> {
         let key = self.key.read().await?;
         // Some servers repeat what they were sent, and a failure is kept in the thread.
         let secrets: Vec<_> = key.iter().chain(self.headers.values()).cloned().collect();
-        let answer = self.post(client, question, words, key).await;
+        let answer = self.post(client, question, audience, key).await;
         answer.map_err(|failure| failure.without(&secrets))
     }
 
@@ -198,7 +208,7 @@ impl Model {
         &self,
         client: &reqwest::Client,
         question: &Question,
-        words: Option<&Words>,
+        audience: &Audience,
         key: Option<String>,
     ) -> Result<Reply, Failure> {
         let request = Request {
@@ -242,7 +252,7 @@ impl Model {
         }
         let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
         let reply = match kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
-            true => self.streamed(answer, words).await?,
+            true => self.streamed(answer, audience).await?,
             false => self.wire.reply(&whole(answer).await?)?,
         };
         if is_empty(&reply) {
@@ -255,7 +265,7 @@ impl Model {
     async fn streamed(
         &self,
         mut answer: reqwest::Response,
-        words: Option<&Words>,
+        audience: &Audience,
     ) -> Result<Reply, Failure> {
         let mut decoder = self.wire.decoder();
         let mut read = 0;
@@ -270,8 +280,10 @@ impl Model {
                 let failure = Failure::new(Fault::Nonsense, "the model's answer does not end");
                 return Err(failure.having_used(decoder.used()));
             }
-            for delta in decoder.push(&bytes)? {
-                words.into_iter().for_each(|words| words.tell(delta.0.clone()));
+            let deltas = decoder.push(&bytes)?;
+            audience.used.send_replace(decoder.used());
+            for delta in deltas {
+                audience.words.iter().for_each(|words| words.tell(delta.0.clone()));
             }
         }
         decoder.finish()

@@ -189,12 +189,16 @@ fn gone<'n>(names: impl Iterator<Item = &'n str>) -> ServiceError {
     let steps = names.filter_map(|name| name.strip_prefix(PREFIX)?.parse::<u64>().ok());
     let back: Vec<String> = steps.map(|step| step.saturating_sub(1).to_string()).collect();
     let known = match &back[..] {
-        [] => "none can be gone back to any more".to_owned(),
-        steps => format!("those that can be gone back to: {}", steps.join(", ")),
+        [] => "it can go back to none any more".to_owned(),
+        steps => format!("it can go back to: {}", steps.join(", ")),
     };
-    let message = format!("the session's checkpoint for that step has gone; {known}");
-    ServiceError::new(ErrorCode::CheckpointNotFound, message)
+    let message = format!("the agent does not keep this step any more; {known}");
+    ServiceError::new(ErrorCode::CheckpointNotFound, message).with_hint(LATER)
 }
+
+/// What to do when a step cannot be taken back.
+pub(super) const LATER: &str =
+    "go back to a later step; an agent's checkpoints (10) say how many of its last steps it keeps";
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,8 @@
 //! Follows a task's events.
 
-use super::{Server, showing};
+use super::{Server, chat, leaving, showing};
 use crate::call::{Remote, next_part};
+use crate::people::Page;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use sessile_agent::model::{Sse, SseEvent};
@@ -25,7 +26,9 @@ pub(super) fn follow(
     task: u64,
     quiet: bool,
 ) -> anyhow::Result<()> {
-    let mut view = View { agent, task, quiet, begun: false, after: 0, shown: String::new() };
+    let (page, shown) = (Page::at(&io::stderr()), String::new());
+    let (begun, after, reply) = (false, 0, Value::Null);
+    let mut view = View { agent, task, quiet, page, begun, after, shown, reply };
     let mut failures = 0;
     loop {
         let before = view.after;
@@ -92,25 +95,38 @@ struct View<'a> {
     agent: &'a str,
     task: u64,
     quiet: bool,
-    /// The task's own entry was seen: what follows belongs to this task.
+    page: Page,
+    /// The task's own entry was seen: what comes is of this task.
     begun: bool,
     after: u64,
     /// The text of the current reply that was shown.
     shown: String,
+    /// The last reply, whose calls are carried out.
+    reply: Value,
 }
 
 impl View<'_> {
     async fn connection(&mut self, remote: &Remote) -> anyhow::Result<Flow> {
         let mut response = open(remote, self.agent, self.after).await?;
         let mut sse = Sse::default();
-        while let Some(part) = next_part(response.body_mut()).await? {
+        loop {
+            // Both may be dropped and begun again without loss.
+            let part = tokio::select! {
+                part = next_part(response.body_mut()) => part?,
+                () = leaving::cancelled() => {
+                    let path = format!("/v1/agents/{}/cancel", self.agent);
+                    let answer = remote.call("POST", &path, b"{}".to_vec()).await;
+                    answer.inspect_err(|_| leaving::not_cancelled())?;
+                    continue;
+                }
+            };
+            let Some(part) = part else { return Ok(Flow::More) };
             for event in sse.push(&part)? {
                 if let Flow::Over = self.take(remote, &event).await? {
                     return Ok(Flow::Over);
                 }
             }
         }
-        Ok(Flow::More)
     }
 
     async fn take(&mut self, remote: &Remote, event: &SseEvent) -> anyhow::Result<Flow> {
@@ -125,11 +141,12 @@ impl View<'_> {
         Ok(Flow::More)
     }
 
+    /// Elsewhere than at a terminal, replies are shown whole: words may turn out to be void.
     fn delta(&mut self, data: &Value) {
-        if self.begun && !self.quiet {
+        if self.begun && !self.quiet && io::stdout().is_terminal() {
             let words = data["text"].as_str().unwrap_or_default();
             let mut out = io::stdout().lock();
-            let _ = out.write_all(words.as_bytes());
+            let _ = out.write_all(showing::spoken(words).as_bytes());
             let _ = out.flush();
             self.shown += words;
         }
@@ -163,7 +180,9 @@ impl View<'_> {
             return Flow::More;
         }
         let is_over = entry["type"] == "ended" && entry["task"] == self.task;
-        if entry["type"] != "reply" {
+        if entry["type"] == "reply" {
+            self.reply = entry.clone();
+        } else {
             self.break_off();
         }
         // The caller shows how the task ended.
@@ -172,9 +191,9 @@ impl View<'_> {
             if is_reply {
                 let shown = std::mem::take(&mut self.shown);
                 let _ = showing::rest(entry, &shown, &mut io::stdout().lock());
-                let _ = showing::calls(entry, &mut io::stderr().lock());
+                let _ = showing::calls(entry, self.page, &mut io::stderr().lock());
             } else {
-                let _ = showing::entry(entry, &mut io::stderr().lock());
+                let _ = showing::entry(entry, self.page, &mut io::stderr().lock());
             }
         }
         if is_over { Flow::Over } else { Flow::More }
@@ -190,10 +209,11 @@ impl View<'_> {
             );
             return Ok(());
         }
-        eprint!("  carry this out? [y/N] ");
-        io::stderr().flush()?;
-        let mut line = String::new();
-        io::stdin().read_line(&mut line)?;
+        let question = showing::question(&self.reply, &data["call"], self.page);
+        let Some(line) = chat::answer(&question)? else {
+            leaving::interrupted();
+            return Ok(());
+        };
         let allow = matches!(line.trim(), "y" | "Y" | "yes");
         let body = json!({ "call": data["call"], "allow": allow }).to_string();
         let path = format!("/v1/agents/{}/approvals", self.agent);

@@ -4,7 +4,7 @@ use super::Driver;
 use crate::agents::audit;
 use crate::agents::commanded::Commanded;
 use crate::agents::following::{Progress, Retrying, Words};
-use crate::agents::model::{Backend, Question};
+use crate::agents::model::{Audience, Backend, Question};
 use crate::agents::perform::CallExecution;
 use crate::agents::profile::now_ms;
 use crate::agents::rewinding;
@@ -12,9 +12,10 @@ use crate::agents::storing::StoreChange;
 use crate::keepers::blocking;
 use crate::service::ServiceError;
 use futures_util::future::BoxFuture;
+use sessile_agent::model::Usage;
 use sessile_agent::thread::{Entry, What};
 use sessile_agent::{Effect, Input, Purpose, Question as Asked, Stage};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// How many activities of a command-line agent may wait to be recorded.
 const ACTIVITIES: usize = 64;
@@ -163,8 +164,11 @@ impl Driver {
         // also for a summary.
         let tools = self.tools.clone();
         let question = Question { instructions: self.profile.instructions.clone(), turns, tools };
+        let (used, told) = watch::channel(Usage::default());
+        self.used = told;
+        let audience = Audience { words, used };
         Box::pin(async move {
-            match model.ask(&client, &question, words.as_ref()).await {
+            match model.ask(&client, &question, &audience).await {
                 Ok(reply) => Input::Replied(reply),
                 Err(failure) => Input::Failed(failure),
             }
