@@ -1,10 +1,9 @@
 //! The tests of the Python SDK: generated files, types, behaviour and examples.
 //!
-//! They run with a Python that has the frameworks that the SDK has tools for, and again
+//! They run with a Python that has the frameworks that the SDK has tools for. Most run again
 //! with the oldest Python that the SDK supports, if it is installed.
 
-use crate::{clients, run, testing::PassedOver};
-use std::path::{Path, PathBuf};
+use crate::{clients, run, testing::PassedOver, tools};
 
 const FOLDER: &str = "sdk/python";
 
@@ -34,6 +33,10 @@ const OLDEST_PACKAGES: &[&str] = &["httpx==0.28.1", "pytest==8.4.2", "pytest-xdi
 /// Packages that users of the SDK have.
 const BENCH_PACKAGES: &[&str] = &["httpx==0.28.1"];
 
+/// Tests that run with one Python only: the examples of the documentation, and a server
+/// under load.
+const ONCE: &[&str] = &["test_docstrings.py", "test_load.py", "test_pages.py"];
+
 /// Number of processes for the tests, which mostly wait.
 const WORKERS: &str = "4";
 
@@ -50,9 +53,11 @@ pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error
     for args in [&generated[..], &types, &types_again] {
         failures.extend(run::at_once(python, args, &[]).err());
     }
-    failures.extend(pytest(python, &[("SESSILE_TEST_FRAMEWORKS", "1")]).err());
+    let path: Vec<_> = env.iter().copied().filter(|(name, _)| *name == "PATH").collect();
+    let frameworks = [&path[..], &[("SESSILE_TEST_FRAMEWORKS", "1")]].concat();
+    failures.extend(pytest(python, &[], &frameworks).err());
     match oldest() {
-        Some(python) => failures.extend(pytest(&python, &[]).err()),
+        Some(python) => failures.extend(pytest(&python, ONCE, &path).err()),
         None => {
             failures.extend(list.add(&format!("the SDK with {OLDEST}: not installed")).err());
         }
@@ -60,13 +65,19 @@ pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error
     failures
 }
 
-fn pytest(python: &str, env: &[(&str, &str)]) -> anyhow::Result<()> {
+/// Runs all tests except those in these files.
+fn pytest(python: &str, without: &[&str], env: &[(&str, &str)]) -> anyhow::Result<()> {
     let binary = run::target().join("debug/sessile").display().to_string();
     let source = run::root().join(FOLDER).join("src").display().to_string();
     let env = [env, &[("SESSILE_BIN", binary.as_str()), ("PYTHONPATH", &source)]].concat();
-    let args = ["-B", "-m", "pytest", "-n", WORKERS, "--dist", "worksteal", "--rootdir", FOLDER];
     let tests = format!("{FOLDER}/tests");
-    run::at_once(python, &[&args[..], &[&tests]].concat(), &env)
+    let ignored: Vec<String> =
+        without.iter().map(|file| format!("--ignore={tests}/{file}")).collect();
+    let mut args =
+        vec!["-B", "-m", "pytest", "-n", WORKERS, "--dist", "worksteal", "--rootdir", FOLDER];
+    args.extend(ignored.iter().map(String::as_str));
+    args.push(&tests);
+    run::at_once(python, &args, &env)
 }
 
 /// Measures a warm call through the SDK beside plain HTTP, with the release binary.
@@ -82,8 +93,7 @@ pub(crate) fn bench() -> anyhow::Result<()> {
 
 /// Makes an environment for the oldest Python, if there is one.
 fn oldest() -> Option<String> {
-    let interpreter =
-        candidates().into_iter().find(|path| run::output(path, &["-c", ""]).is_ok())?;
+    let interpreter = tools::python(OLDEST)?;
     let folder = run::target().join("mcp-clients/sdk-python-oldest");
     match clients::python_environment(&folder, &interpreter, OLDEST_PACKAGES) {
         Ok(python) => Some(python),
@@ -92,23 +102,4 @@ fn oldest() -> Option<String> {
             None
         }
     }
-}
-
-/// Returns candidates in PATH, and among the versions of a version manager.
-fn candidates() -> Vec<String> {
-    let mut found = vec![OLDEST.to_owned()];
-    let home = std::env::var_os("PYENV_ROOT").map(PathBuf::from).or_else(|| {
-        let home = std::env::home_dir()?;
-        Some(home.join(".pyenv"))
-    });
-    let versions = home.map(|home| home.join("versions"));
-    let entries = versions.and_then(|place| std::fs::read_dir(place).ok());
-    for entry in entries.into_iter().flatten().flatten() {
-        found.push(shown(&entry.path().join("bin").join(OLDEST)));
-    }
-    found
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

@@ -13,6 +13,9 @@ const DRIVERS: &str = "crates/keeper/tests/drivers";
 const SHELLS: &[(&str, &str)] =
     &[("bash", "test_bash.py"), ("dash", "test_sh.py"), ("zsh", "test_zsh.py")];
 
+/// Number of Node test files that run at once; they mostly wait.
+const NODE_FILES_AT_ONCE: &str = "--test-concurrency=3";
+
 pub(crate) fn test() -> anyhow::Result<()> {
     let list = PassedOver::new(&run::target().join("tests-passed-over"))?;
     // Installing waits for the network, and compiling needs the CPU.
@@ -26,19 +29,16 @@ pub(crate) fn test() -> anyhow::Result<()> {
     let mut env = installed?;
     env.push(("SESSILE_TEST_PASSED_OVER", list.0.display().to_string()));
     env.push(("RUST_TEST_THREADS", threads().to_string()));
+    env.extend(tools::path_to_python().map(|path| ("PATH", path)));
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let failures = std::thread::scope(|scope| {
-        let drivers = scope.spawn(|| {
-            let mut failures = drivers(&list, &env);
-            failures.extend(sdk_typescript::test(&list, &env));
-            failures
-        });
-        let sdk_python = scope.spawn(|| sdk_python::test(&list, &env));
+        let beside = [
+            ("drivers", scope.spawn(|| drivers(&list, &env))),
+            ("the TypeScript SDK", scope.spawn(|| sdk_typescript::test(&list, &env))),
+            ("the Python SDK", scope.spawn(|| sdk_python::test(&list, &env))),
+        ];
         let mut failures: Vec<anyhow::Error> = rust(&env, &[]).err().into_iter().collect();
-        failures.extend(run::cargo(&["test", "--workspace", "--doc"]).err());
-        for (what, tests) in
-            [("drivers and the TypeScript SDK", drivers), ("the Python SDK", sdk_python)]
-        {
+        for (what, tests) in beside {
             match tests.join() {
                 Ok(found) => failures.extend(found),
                 Err(_) => {
@@ -148,9 +148,14 @@ fn drivers(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
         }
     }
     let python = format!("{DRIVERS}/python");
-    for interpreter in tools::pythons() {
-        let env = [("SESSILE_TEST_PYTHON", interpreter.as_str())];
-        results.push(call("python3", &[&discover[..], &[&python]].concat(), &env));
+    for name in std::iter::once("python3").chain(tools::OTHER_PYTHONS) {
+        match tools::python(name) {
+            Some(interpreter) => {
+                let env = [("SESSILE_TEST_PYTHON", interpreter.as_str())];
+                results.push(call("python3", &[&discover[..], &[&python]].concat(), &env));
+            }
+            None => results.push(list.add(&format!("the driver of {name}: not installed"))),
+        }
     }
     match env.iter().find(|(name, _)| *name == clients::LIBRARIES) {
         Some((_, interpreter)) => {
@@ -166,7 +171,7 @@ fn drivers(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
         match run::files(&format!("{DRIVERS}/node"), ".test.js") {
             Ok(tests) => {
                 let tests: Vec<&str> = tests.iter().map(String::as_str).collect();
-                let args = [&["--test", "--test-concurrency=1"], &tests[..]].concat();
+                let args = [&["--test", NODE_FILES_AT_ONCE], &tests[..]].concat();
                 results.push(call("node", &args, &[]));
             }
             Err(error) => results.push(Err(error)),

@@ -2,6 +2,7 @@
 
 use crate::run;
 use anyhow::bail;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Programs that the tests use, and their system packages.
@@ -100,22 +101,46 @@ fn is_root() -> anyhow::Result<bool> {
     Ok(run::output("id", &["-u"])?.trim() == "0")
 }
 
-/// Returns the Python interpreters to test with: the one in PATH, and the oldest and newest
-/// that is installed under a versioned name.
-pub(crate) fn pythons() -> Vec<String> {
-    let mut found = vec!["python3".to_owned()];
-    for name in ["python3.8", "python3.13"] {
-        // A version manager's stub may be in PATH, and fail when called.
-        let call = Command::new(name)
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        if call.is_ok_and(|status| status.success()) {
-            found.push(name.to_owned());
-        }
-    }
-    found
+/// The oldest and the newest Python that the driver is tested with, besides the one in PATH.
+pub(crate) const OTHER_PYTHONS: [&str; 2] = ["python3.8", "python3.13"];
+
+/// Returns a working interpreter of this name: in PATH, or among pyenv's versions. pyenv
+/// puts a script into PATH, which fails for versions that are not selected.
+pub(crate) fn python(name: &str) -> Option<String> {
+    let in_path = std::iter::once(name.to_owned());
+    let installed = pyenv_versions().into_iter().map(|version| {
+        let program = version.join("bin").join(name);
+        program.display().to_string()
+    });
+    in_path.chain(installed).find_map(|candidate| executable_of(&candidate))
+}
+
+/// Returns the real program behind a name in PATH. pyenv's scripts look it up at each
+/// start, which takes longer than the start itself.
+fn executable_of(python: &str) -> Option<String> {
+    let program = run::output(python, &["-c", "import sys; print(sys.executable)"]).ok()?;
+    Some(program.trim().to_owned()).filter(|program| !program.is_empty())
+}
+
+fn pyenv_versions() -> Vec<PathBuf> {
+    let root = std::env::var_os("PYENV_ROOT").map(PathBuf::from);
+    let Some(root) = root.or_else(|| Some(std::env::home_dir()?.join(".pyenv"))) else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(root.join("versions")).into_iter().flatten().flatten();
+    let mut versions: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    versions.sort();
+    versions
+}
+
+/// Returns PATH with the directory of the real `python3` in front. It avoids pyenv's lookup
+/// at each start, of which there are hundreds in the tests.
+pub(crate) fn path_to_python() -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    let program = PathBuf::from(python("python3")?);
+    let first = program.parent()?.to_owned();
+    let joined = std::env::join_paths([first].into_iter().chain(std::env::split_paths(&path)));
+    joined.ok()?.into_string().ok()
 }
 
 /// Checks licences, sources and duplicates of dependencies. (Advisories need a database

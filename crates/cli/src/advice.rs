@@ -1,4 +1,4 @@
-//! What to do about an error, where it does not say so itself: it may be told on
+//! What to do about an error that does not say so itself: the error may also be shown on
 //! surfaces that have no commands.
 
 use sessile_client::ClientError;
@@ -6,7 +6,7 @@ use sessile_protocol::{Code, Failure, Shortage};
 use sessile_store::StoreError;
 use std::error::Error;
 
-/// About the first in a chain of causes that there is something to say about.
+/// Returns advice for the first cause in the chain that has some.
 pub(crate) fn of(error: &anyhow::Error) -> Option<&'static str> {
     error.chain().find_map(|cause| {
         let shortage = shortage(cause).map(Shortage::advice);
@@ -14,9 +14,9 @@ pub(crate) fn of(error: &anyhow::Error) -> Option<&'static str> {
     })
 }
 
-// Some errors are another in every respect, which is not found behind them.
+// Transparent errors hide the error within them from the chain, so it is found here.
 
-/// What the machine has run out of, if that is behind an error.
+/// Returns what the machine has run out of, if that caused the error.
 fn shortage(cause: &(dyn Error + 'static)) -> Option<Shortage> {
     let asked = cause.downcast_ref::<ClientError>().and_then(ClientError::shortage);
     let refused = cause.downcast_ref::<Failure>().and_then(|failure| failure.shortage);

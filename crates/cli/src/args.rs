@@ -1,4 +1,4 @@
-//! What is typed. No effects here: see `settings` and `commands`.
+//! The command-line arguments. No effects here: see `settings` and `commands`.
 
 use crate::config::{SESSIONS_DIR, Source};
 use clap::parser::ValueSource;
@@ -82,13 +82,13 @@ pub(crate) enum Command {
     Man(crate::commands::man::Man),
 }
 
-/// The command line as it is described to others.
+/// Returns the definition of the command line, for help and completion.
 pub(crate) fn command() -> clap::Command {
     <Args as clap::CommandFactory>::command()
 }
 
 pub(crate) fn parse() -> Result<Args, clap::Error> {
-    // Linked under another name, it calls itself by that name.
+    // Under another name, such as a link's, it uses that name.
     let name = std::env::args_os().next().map(PathBuf::from);
     let name =
         name.as_ref().and_then(|path| path.file_name()?.to_str()).unwrap_or("sessile").to_owned();
@@ -107,7 +107,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
 }
 
-/// Where a durable session's saves go: nothing said is this disk.
+/// Parses where a durable session's saves go: empty means this disk.
 pub(crate) fn saved_to(text: &str) -> Result<SavedTo, String> {
     if text.is_empty() {
         return Ok(SavedTo::Disk);
@@ -116,7 +116,7 @@ pub(crate) fn saved_to(text: &str) -> Result<SavedTo, String> {
     Ok(SavedTo::Store(text.to_owned()))
 }
 
-/// Where writes to a workspace go.
+/// Parses where writes to a workspace go.
 pub(crate) fn file_mode(text: &str) -> Result<sessile_sandbox::FileMode, String> {
     match text {
         "overlay" => Ok(sessile_sandbox::FileMode::Overlay),
@@ -129,7 +129,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|error| error.to_string())
 }
 
-/// `80x24`: columns and rows.
+/// Parses `80x24`: columns and rows.
 pub(crate) fn terminal_size(text: &str) -> Result<TerminalSize, String> {
     let parsed = text.split_once(['x', 'X']).and_then(|(cols, rows)| {
         Some(TerminalSize { cols: cols.parse().ok()?, rows: rows.parse().ok()? })
@@ -142,7 +142,7 @@ pub(crate) fn language(text: &str) -> Result<Language, String> {
     text.parse().map_err(|error: sessile_protocol::UnknownLanguage| error.to_string())
 }
 
-/// `K=V`.
+/// Parses `K=V`.
 pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
     let wrong = || format!("{text:?} is not of the form NAME=VALUE");
     let (name, value) = text.split_once('=').ok_or_else(wrong)?;

@@ -1,10 +1,10 @@
-//! Asking a session's keeper for forks and checkpoints.
+//! Requests forks and checkpoints from a session's keeper.
 
 use crate::progress::Progress;
 use crate::settings::Settings;
 use sessile_protocol::{Answer, Request};
 
-/// Asks, and says what is being done while it takes long.
+/// Sends a request, and shows progress while it takes long.
 pub(crate) fn ask(
     settings: &Settings,
     id: &str,

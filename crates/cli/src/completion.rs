@@ -1,8 +1,7 @@
-//! What a shell offers when a command line is completed: sessions, runs, jobs
-//! and checkpoints besides commands and options.
+//! Completion in shells: sessions, runs, jobs and checkpoints besides commands and options.
 //!
-//! The shell's script calls us with the words so far (`clap_complete`). An
-//! answer must come at once, so keepers are not waited for.
+//! The shell's script calls us with the words so far (`clap_complete`). An answer must
+//! come at once, so slow keepers are not waited for.
 
 use crate::args;
 use crate::people::words::on_one_line;
@@ -22,14 +21,13 @@ use std::time::{Duration, Instant};
 
 /// Set by the shell's script.
 const VARIABLE: &str = "_SESSILE_COMPLETE";
-/// The program that the script calls: found in PATH, so that it is always the
-/// installed one.
+/// The program that the script calls: found in PATH, so that it is always the installed one.
 const PROGRAM: &str = "sessile";
-/// For a keeper's answer. Longer would be felt at each press of the key.
+/// Timeout for a keeper's answer. A longer one would be felt at each key press.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// Of finished runs.
+/// How many finished runs are offered.
 const NEWEST: u64 = 20;
-/// What only a live session can do. All else can be asked of one that has ended.
+/// Commands that need a live session. All others also work for one that has ended.
 const ONLY_LIVE: [&str; 17] = [
     "attach",
     "checkpoint",
@@ -49,10 +47,10 @@ const ONLY_LIVE: [&str; 17] = [
     "write",
     "write-key",
 ];
-/// For bash, in which a word is not what it is elsewhere.
+/// For bash, which splits words differently.
 const WORDS: &str = include_str!("completion/words.bash");
 
-/// Answers a shell that completes, if this is one.
+/// Answers a completion request, if this is one.
 pub(crate) fn answer() -> Option<ExitCode> {
     std::env::var_os(VARIABLE)?;
     let complete = CompleteEnv::with_factory(command).var(VARIABLE).bin(PROGRAM);
@@ -60,12 +58,12 @@ pub(crate) fn answer() -> Option<ExitCode> {
     match complete.try_complete(std::env::args_os(), here.as_deref()) {
         Ok(true) => Some(ExitCode::SUCCESS),
         Ok(false) => None,
-        // Nothing is said: it would be in the middle of the user's line.
+        // Prints nothing: it would appear in the middle of the user's line.
         Err(_) => Some(ExitCode::FAILURE),
     }
 }
 
-/// The script that makes a shell ask us.
+/// Returns the script that makes a shell call us.
 pub(crate) fn script(shell: &str) -> io::Result<Vec<u8>> {
     let shells = Shells::builtins();
     let completer = shells.completer(shell).ok_or(io::ErrorKind::NotFound)?;
@@ -75,8 +73,7 @@ pub(crate) fn script(shell: &str) -> io::Result<Vec<u8>> {
         script.extend(WORDS.as_bytes());
     }
     if shell == "zsh" {
-        // As a file in fpath it is read when something is completed for the
-        // first time, and has to answer then.
+        // As a file in fpath it is first read during a completion, and has to answer that one.
         script.extend(
             b"[[ ${funcstack[1]} == _sessile ]] && _clap_dynamic_completer_sessile \"$@\"\n",
         );
@@ -99,10 +96,9 @@ fn with_values(command: Command) -> Command {
         .mut_subcommands(with_values)
 }
 
-/// What an argument may be, by its name in our commands.
+/// Adds the candidates of an argument, by its name in our commands.
 fn with_value(command: &str, arg: Arg) -> Arg {
-    // Where a value is wanted, options are offered when one is begun; hidden
-    // ones come up where nothing else fits.
+    // Options are hidden: they are offered once one is begun, or where nothing else fits.
     let is_option = !arg.is_positional();
     let arg = arg.hide(is_option);
     let find: fn() -> Vec<CompletionCandidate> = match (command, arg.get_id().as_str()) {
@@ -137,7 +133,7 @@ fn listed() -> Vec<Metadata> {
 
 fn offered(all: &[Metadata]) -> Vec<CompletionCandidate> {
     let each = all.iter().enumerate().flat_map(|(place, found)| of_session(place, found));
-    // For those who begin to type it.
+    // For users who begin to type it.
     let last = CompletionCandidate::new(sessile_store::LAST)
         .help(Some("the session that was used last".into()))
         .display_order(Some(all.len()))
@@ -145,7 +141,7 @@ fn offered(all: &[Metadata]) -> Vec<CompletionCandidate> {
     each.chain((!all.is_empty()).then_some(last)).collect()
 }
 
-/// Sessions as the beginning of `ID:path`.
+/// Returns sessions as the beginning of `ID:path`.
 fn places() -> Vec<CompletionCandidate> {
     let of = |session: CompletionCandidate| {
         let mut value = session.get_value().to_owned();
@@ -158,7 +154,7 @@ fn places() -> Vec<CompletionCandidate> {
     sessions().into_iter().map(of).collect()
 }
 
-/// Files of this machine, too.
+/// Returns these and files of this machine.
 fn ends_of_a_copy(begun: &OsStr) -> Vec<CompletionCandidate> {
     let mut all = places();
     all.retain(|c| c.get_value().as_encoded_bytes().starts_with(begun.as_encoded_bytes()));
@@ -166,8 +162,8 @@ fn ends_of_a_copy(begun: &OsStr) -> Vec<CompletionCandidate> {
     all
 }
 
-/// Its name, and its id for those who begin to type that. What has ended is
-/// offered where nothing else fits.
+/// Returns a session's name, and its id for users who begin to type that. Ended sessions
+/// are offered where nothing else fits.
 fn of_session(place: usize, found: &Metadata) -> Vec<CompletionCandidate> {
     let is_over = found.status == SessionStatus::Terminated;
     let directory = on_one_line(&found.work_dir.display().to_string());
@@ -183,7 +179,7 @@ fn of_session(place: usize, found: &Metadata) -> Vec<CompletionCandidate> {
     name.map(|name| candidate(name, is_over)).into_iter().chain([id]).collect()
 }
 
-/// Whether every shell takes a name as it is: bash would break it at a colon.
+/// Whether every shell takes a name as one word: bash would break it at a colon.
 fn is_one_word(name: &str) -> bool {
     name.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c))
 }
@@ -216,7 +212,7 @@ fn checkpoints() -> Vec<CompletionCandidate> {
     numbered(points.iter().map(|(name, about)| (name.clone(), about.as_str())))
 }
 
-/// In this order.
+/// Returns candidates in this order.
 fn numbered<'a>(all: impl Iterator<Item = (String, &'a str)>) -> Vec<CompletionCandidate> {
     let candidate = |(place, (value, about)): (usize, (String, &str))| {
         CompletionCandidate::new(value)
@@ -235,14 +231,14 @@ fn programs() -> Vec<CompletionCandidate> {
     ["bash", "sh", "dash", "zsh", "python3", "node"].map(CompletionCandidate::new).into()
 }
 
-/// Asks a keeper that answers at once.
+/// Sends a request to a keeper; gives up if it does not answer at once.
 fn ask(reader: &mut Reader, request: Request) -> Option<Answer> {
     let client = reader.live()?;
     client.ask(request).ok()?;
     client.reply_by(Instant::now() + PATIENCE).ok()??.outcome.ok()
 }
 
-/// The session that the line names.
+/// Returns the session that the line names.
 fn reader() -> Option<Reader> {
     let matches = typed();
     let mut command = &matches;
@@ -259,7 +255,7 @@ fn settings() -> Option<Settings> {
     Settings::resolve(place, crate::config::Source::Default).ok()
 }
 
-/// What can be made of the line so far: it is not complete.
+/// Parses the line so far, which is incomplete.
 fn typed() -> ArgMatches {
     let words: Vec<OsString> =
         std::env::args_os().skip_while(|word| word != "--").skip(1).collect();

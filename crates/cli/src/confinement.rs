@@ -52,7 +52,8 @@ pub(crate) struct Confinement {
 }
 
 impl Confinement {
-    /// For sessions that an agent makes: what the flags say, else the environment.
+    /// Returns the policy for sessions that an agent makes: from the flags, else from the
+    /// environment.
     pub(crate) fn of_agents(&self) -> anyhow::Result<Option<Policy>> {
         let said = std::env::var(VARIABLE).ok().filter(|word| !word.is_empty());
         match (self.policy(None)?, said) {
@@ -62,12 +63,12 @@ impl Confinement {
         }
     }
 
-    /// Whether a sandbox is asked for. The other options ask for it as well.
+    /// Whether a sandbox is requested. The other options request it as well.
     pub(crate) fn is_wanted(&self) -> bool {
         self.sandbox.is_some()
     }
 
-    /// The whole policy, if a sandbox is wanted. `files` is what is said of them.
+    /// Returns the whole policy, if a sandbox is requested. `files` is the given file mode.
     pub(crate) fn policy(&self, files: Option<FileMode>) -> anyhow::Result<Option<Policy>> {
         let Some(word) = &self.sandbox else {
             if files.is_some() {
@@ -110,11 +111,10 @@ impl Confinement {
     }
 }
 
-/// The variable that has a preset's name or a file in it, for commands that an
-/// agent calls.
+/// The variable with a preset's name or a file, for commands that an agent calls.
 const VARIABLE: &str = "SESSILE_SANDBOX";
 
-/// The policy of a preset or a file.
+/// Returns the policy of a preset or a file.
 pub(crate) fn named(word: &str) -> anyhow::Result<Policy> {
     Ok(draft(word)?.resolve()?)
 }
@@ -123,7 +123,7 @@ pub(crate) fn is_preset(word: &str) -> bool {
     PRESETS.iter().any(|(name, _)| *name == word)
 }
 
-/// A preset's name, or a file.
+/// Returns the draft of a preset or a file.
 fn draft(word: &str) -> anyhow::Result<Draft> {
     if word.is_empty() {
         return Ok(Draft::default());
@@ -146,7 +146,7 @@ fn draft(word: &str) -> anyhow::Result<Draft> {
     Ok(draft)
 }
 
-/// A limit that was said by an option is called by it.
+/// Names the option in an error about a limit.
 fn option(error: PolicyError) -> anyhow::Error {
     let PolicyError::Field { field, reason } = &error else { return error.into() };
     let option = match field.as_str() {
@@ -160,7 +160,7 @@ fn option(error: PolicyError) -> anyhow::Error {
     anyhow::anyhow!("{option}: {reason}")
 }
 
-/// A path is meant from here.
+/// Parses a bind. Its path is relative to the current directory.
 fn bind(text: &str) -> anyhow::Result<Bind> {
     let (host, rest) =
         text.split_once(':').map_or((text, ""), |(host, _)| (host, &text[host.len()..]));

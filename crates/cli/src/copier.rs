@@ -1,5 +1,5 @@
-//! The process that copies a session's layer as the owner of all files in it, started
-//! by whoever makes a copy of the session.
+//! The process that copies a session's layer as the owner of all files in it, started by
+//! clients that copy a session.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,11 +1,9 @@
-//! The process that draws an SVG as PNG, started for each one and gone when it
-//! is done.
+//! The process that draws one SVG as PNG, and then ends.
 //!
-//! An SVG may come from anywhere: it may be nested a thousand times, take all
-//! memory, or name files. So it is drawn apart from everything else, by a process
-//! with little memory and time, which reads no file but fonts. The SVG comes on
-//! stdin, the picture goes to stdout; what is missing in it, or why there is none,
-//! to stderr.
+//! An SVG may come from anywhere: it may be nested a thousand times, take all memory, or
+//! name files. So it is drawn in a separate process with little memory and time, which
+//! reads no file but fonts. The SVG comes on stdin, the picture goes to stdout; notes on
+//! what is missing in it, or why there is none, go to stderr.
 
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::fontdb::Database;
@@ -15,20 +13,20 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// What a value may have of it.
+/// Size limit of an SVG.
 const LARGEST_SOURCE: u64 = 16 << 20;
 
-/// Models scale down what is larger.
+/// Models scale down larger pictures.
 const WIDEST: f32 = 1600.0;
 const TALLEST: f32 = 1200.0;
 
-/// For the program itself, fonts, and layers of the largest picture.
+/// Memory for the program itself, fonts, and layers of the largest picture.
 const MEMORY: u64 = 768 << 20;
 
 /// A chart takes some hundredths of a second.
 const SECONDS: u64 = 3;
 
-/// Families that read well, as they are common on machines without a screen.
+/// Readable families that are common on machines without a screen.
 const FAMILIES: [&str; 4] = ["DejaVu Sans", "Liberation Sans", "Noto Sans", "FreeSans"];
 
 pub(crate) fn main() -> ExitCode {
@@ -36,7 +34,7 @@ pub(crate) fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| eprintln!("it has numbers that nothing can be drawn with")));
     match draw() {
         Ok(png) => {
-            // Nobody may be there any more to read it.
+            // Fails if the reader is gone.
             let _ = std::io::stdout().write_all(&png);
             ExitCode::SUCCESS
         }
@@ -47,7 +45,7 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Before anything is read.
+/// Sets the limits, before anything is read.
 fn limit() {
     let most = |amount| Rlimit { current: Some(amount), maximum: Some(amount) };
     let _ = setrlimit(Resource::As, most(MEMORY));
@@ -88,7 +86,7 @@ fn draw() -> Result<Vec<u8>, String> {
     let pixels = |length: f32| (length * scale).ceil().max(1.0) as u32;
     let picture = Pixmap::new(pixels(size.width()), pixels(size.height()));
     let mut picture = picture.ok_or("its size makes no sense")?;
-    // What is transparent is black to some who look at it, as most text is.
+    // Some viewers show transparency as black, the colour of most text.
     picture.fill(Color::WHITE);
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut picture.as_mut());
     picture.encode_png().map_err(|error| error.to_string())
@@ -100,7 +98,7 @@ fn fonts() -> Database {
     let families = || fonts.faces().flat_map(|face| face.families.iter().map(|(name, _)| name));
     let known = FAMILIES.iter().find(|family| families().any(|name| name == *family));
     let family = known.map(|name| (*name).to_owned()).or_else(|| families().next().cloned());
-    // Families that are not there are drawn in one that is.
+    // Missing families are replaced by this one.
     if let Some(family) = family {
         fonts.set_serif_family(&family);
         fonts.set_sans_serif_family(&family);

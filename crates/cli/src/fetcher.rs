@@ -1,7 +1,6 @@
-//! The process that takes a session up from a store, started by whoever is asked
-//! for it, and gone when it is done.
+//! The process that takes a session up from a store, started for one request.
 //!
-//! The order comes on stdin and what became of it goes to stdout, both as JSON.
+//! The request comes on stdin and the outcome goes to stdout, both as JSON.
 
 use crate::uploader::{host, variables};
 use sessile_client::{AgentFiles, Fetch, Fetched, StoredThread};
@@ -16,7 +15,7 @@ pub(crate) fn main() -> ExitCode {
         Err(message) => Fetched::Error { message },
     };
     let text = serde_json::to_string(&outcome).unwrap_or_default();
-    // Nobody may be there any more to read it.
+    // Fails if the reader is gone.
     let _ = writeln!(std::io::stdout(), "{text}");
     ExitCode::SUCCESS
 }
@@ -59,14 +58,14 @@ fn carry_out(order: Fetch) -> Result<Fetched, VaultError> {
             if let Some(thread) = agent.thread {
                 let note = Note::Thread { epoch: thread.epoch };
                 vault.put_note(&session_id, note, thread.text.into_bytes())?;
-                // After the thread: whoever takes the session up later finds it, and
-                // whoever has taken it up before is told of here.
+                // Checked after the thread is written: a machine that takes the session
+                // up later finds the thread, and one that took it up before is found here.
                 let holder = vault.holder(&session_id)?;
                 if let Some(by) = holder.filter(|holder| holder.epoch > thread.epoch) {
                     return Ok(Fetched::Held { epoch: by.epoch, host: by.host });
                 }
             }
-            // The record last: whoever finds it finds the thread.
+            // The record last: a reader that finds it also finds the thread.
             vault.put_note(&session_id, Note::Record, agent.record.into_bytes())?;
             Ok(Fetched::Kept)
         }
@@ -82,7 +81,7 @@ fn carry_out(order: Fetch) -> Result<Fetched, VaultError> {
     }
 }
 
-/// The thread of whoever had the session last and wrote one.
+/// Returns the thread of the last holder of the session that wrote one.
 fn newest_thread(vault: &Vault, session: &SessionId) -> Result<Option<StoredThread>, VaultError> {
     let newest = vault.holder(session)?.map_or(0, |holder| holder.epoch);
     for epoch in (0..=newest).rev() {

@@ -1,5 +1,5 @@
-//! A session's runs as they happen, asked of its keeper over one connection.
-//! What to ask and what the answers tell is `sessile_gateway::following`'s.
+//! Follows a session's runs over one connection to its keeper.
+//! `sessile_gateway::following` decides what to ask, and interprets the answers.
 
 use crate::reader::Reader;
 use sessile_client::{Client, ClientError};
@@ -17,29 +17,27 @@ pub(crate) enum Next {
     Event(Event),
     /// The session has no keeper any more.
     Over(SessionStatus),
-    /// Nobody reads what we print.
+    /// The reader of our output is gone.
     Unread,
 }
 
-/// The runs that there are when somebody begins to follow.
+/// The runs that exist when following begins.
 #[derive(Debug)]
 pub(crate) struct Past {
     pub(crate) finished: Vec<Entry>,
     pub(crate) open: Vec<OpenRun>,
-    /// All runs up to this one are among them, but for those that are not
-    /// wanted.
+    /// All runs up to this one are among them, except those that were not requested.
     last: RunNo,
 }
 
 impl Past {
-    /// The newest finished runs and all that are not over.
+    /// Reads the newest finished runs and all unfinished ones.
     pub(crate) fn read(reader: &mut Reader, newest: u64) -> anyhow::Result<Self> {
         let history = reader.directory.history();
         let recorded = history.runs().into_iter().max().unwrap_or_default();
         let open = reader.open_runs()?;
         let last = open.iter().map(|run| run.run).max().unwrap_or_default().max(recorded);
-        // Once more: what was accepted before the last one and is not open has
-        // finished by now.
+        // Read after the keeper's list: an earlier run that is not open has finished by now.
         let max = reader.directory.metadata()?.max_history;
         let mut finished = history.newest(max);
         let is_open = |run: RunNo| open.iter().any(|open| open.run == run);
@@ -50,7 +48,7 @@ impl Past {
     }
 }
 
-/// What a run has written up to now, in events.
+/// Returns the output of a run so far, as events.
 pub(crate) fn written(
     reader: &mut Reader,
     run: RunNo,
@@ -79,7 +77,7 @@ pub(crate) struct Following {
 }
 
 impl Following {
-    /// Follows from what is past on; `None` when the session has no keeper.
+    /// Follows after `past`; `None` when the session has no keeper.
     pub(crate) fn after(past: &Past, reader: Reader) -> anyhow::Result<Option<Self>> {
         let directory = reader.directory.clone();
         let Some(client) = reader.into_keeper() else {
@@ -90,7 +88,7 @@ impl Following {
         Ok(Some(Self { directory, client, runs, calls: BTreeMap::new() }))
     }
 
-    /// The next event, whenever it comes. `listener` is where it is printed.
+    /// Waits for the next event. `listener` is the stream that it is printed to.
     pub(crate) fn next(&mut self, listener: BorrowedFd<'_>) -> anyhow::Result<Next> {
         loop {
             if let Some(event) = self.runs.event() {

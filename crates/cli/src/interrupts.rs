@@ -1,9 +1,7 @@
-//! Ctrl-C in a waiting client interrupts the command, not the client; a second
-//! one leaves.
+//! Ctrl-C in a waiting client interrupts the command, not the client; a second one leaves.
 //!
-//! The handler writes to a pipe, which the wait for an answer watches as well:
-//! a signal that comes while the client is busy with something else waits
-//! there.
+//! The handler writes to a pipe, which the wait for an answer watches as well: a signal
+//! that comes while the client is busy stays in the pipe.
 
 use sessile_client::Interruption;
 use std::os::fd::{AsFd, AsRawFd};
@@ -20,15 +18,15 @@ extern "C" fn tell(_: libc::c_int) {
     unsafe { libc::write(fd, c"i".as_ptr().cast(), 1) };
 }
 
-/// Watches for SIGINT from now on. What there is to read, there are signals.
+/// Watches for SIGINT from now on. Returns a pipe with one byte for each signal.
 pub(crate) fn watch() -> anyhow::Result<BorrowedFd<'static>> {
     if PIPE.get().is_none() {
         let flags = rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK;
         let pipe = rustix::pipe::pipe_with(flags)?;
         WRITE_END.store(pipe.1.as_raw_fd(), Ordering::Relaxed);
         let _ = PIPE.set(pipe);
-        // SAFETY: the handler only writes to a pipe that stays open for good;
-        // the struct is zeroed, which is an empty mask and no flags.
+        // SAFETY: the handler only writes to a pipe that stays open for good; the struct
+        // is zeroed, which is an empty mask and no flags.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = tell as extern "C" fn(libc::c_int) as usize;
@@ -42,7 +40,7 @@ pub(crate) fn watch() -> anyhow::Result<BorrowedFd<'static>> {
     }
 }
 
-/// What a signal means: the first interrupts, the next leaves.
+/// Counts signals: the first interrupts, the next leaves.
 #[derive(Debug, Default)]
 pub(crate) struct Count(u32);
 

@@ -17,7 +17,7 @@ pub(crate) fn bytes(paths: Vec<OsString>) -> Vec<Vec<u8>> {
     paths.into_iter().map(OsString::into_vec).collect()
 }
 
-/// Paths for people.
+/// Lists paths for people.
 pub(crate) fn paths(paths: &[String], none: &str) -> String {
     if paths.is_empty() {
         return none.to_owned();
@@ -31,7 +31,7 @@ pub(crate) fn tell_skipped(skipped: &[SkippedChange]) {
     }
 }
 
-/// A diff in colours.
+/// Returns a diff in colours.
 pub(crate) fn painted(diff: &str) -> String {
     let paint = |line: &str| {
         let colour = match line.as_bytes().first() {

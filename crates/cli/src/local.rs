@@ -1,7 +1,7 @@
 //! The user's own server: found, or started on demand.
 //!
-//! It is one process for all of the user's programs, on a Unix socket. Whoever
-//! needs it connects; where nobody listens, one program at a time starts one.
+//! It is one process for all of the user's programs, on a Unix socket. Clients connect to
+//! it; if there is no server, one program at a time starts one.
 
 use crate::settings::Settings;
 use anyhow::{Context, bail};
@@ -21,16 +21,16 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A server that is well answers at once, also on a busy machine.
+/// A healthy server answers at once, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long an older server may take to make room.
 const ROOM: Duration = Duration::from_secs(3);
 
-/// One may go just when it is found, or be replaced.
+/// A server may end just when it is found, or be replaced.
 const ATTEMPTS: u32 = 5;
 
-/// Where the server is: one line of JSON, which SDKs read.
+/// The server's address: one line of JSON, which SDKs read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Address {
     pub(crate) socket: PathBuf,
@@ -39,7 +39,7 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// Of a server that runs in this process.
+    /// Returns the address of a server in this process.
     pub(crate) fn own(place: &LocalPlace) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Self { socket: place.socket(), pid: std::process::id(), version }
@@ -52,7 +52,7 @@ enum Found {
     Nobody,
 }
 
-/// The server, started with these arguments if there is none.
+/// Finds the server; starts it with these arguments if there is none.
 pub(crate) fn find_or_start(settings: &Settings, args: &[OsString]) -> anyhow::Result<Address> {
     let place = settings.launcher.user().local();
     if let Found::Server(address) = look(&place)?
@@ -61,12 +61,12 @@ pub(crate) fn find_or_start(settings: &Settings, args: &[OsString]) -> anyhow::R
         return Ok(address);
     }
     let place = settings.launcher.user().make_local()?;
-    // Held until the server answers: those who wait for it find that one.
+    // Held until the server answers, so that other programs find that one.
     let _turn = place.turn_to_start()?;
     let mut reason = String::new();
     for _ in 0..ATTEMPTS {
         match look(&place)? {
-            // One that is used stays, and goes by itself when it is not.
+            // An older server that is in use stays, and ends by itself later.
             Found::Server(address) if !is_older(&address) || !makes_room(&address) => {
                 return Ok(address);
             }
@@ -80,7 +80,7 @@ pub(crate) fn find_or_start(settings: &Settings, args: &[OsString]) -> anyhow::R
     bail!("the local server does not start: {reason}")
 }
 
-/// Whether a server is of a version before ours.
+/// Whether a server has an older version than ours.
 fn is_older(address: &Address) -> bool {
     let numbers = |version: &str| -> Option<Vec<u64>> {
         version.split(['.', '-', '+']).take(3).map(|part| part.parse().ok()).collect()
@@ -91,7 +91,7 @@ fn is_older(address: &Address) -> bool {
     }
 }
 
-/// Asks a server to go if nobody uses it, and waits for that. Whether it went.
+/// Asks a server to end if it is not in use, and waits for that. Returns whether it ended.
 fn makes_room(address: &Address) -> bool {
     let pid = i32::try_from(address.pid).ok().and_then(Pid::from_raw);
     let Some(server) =
@@ -107,7 +107,7 @@ fn makes_room(address: &Address) -> bool {
     rustix::event::poll(&mut fds, patience.as_ref()).is_ok_and(|n| n > 0)
 }
 
-/// Asks whoever is at the socket who it is.
+/// Asks the server at the socket for its address.
 fn look(place: &LocalPlace) -> anyhow::Result<Found> {
     let nobody = |error: &io::Error| {
         matches!(
@@ -120,7 +120,7 @@ fn look(place: &LocalPlace) -> anyhow::Result<Found> {
     };
     match ask(place) {
         Ok(Some(address)) => Ok(Found::Server(address)),
-        // It went in the middle of it.
+        // It ended in between.
         Ok(None) => Ok(Found::Nobody),
         Err(error) if nobody(&error) => Ok(Found::Nobody),
         Err(error) => {
@@ -147,13 +147,13 @@ fn ask(place: &LocalPlace) -> io::Result<Option<Address>> {
     Ok(Some(Address { socket: place.socket(), pid, version }))
 }
 
-/// A connection; through the directory, because a socket's path has 108 bytes.
+/// Connects through the directory, because a socket's path is limited to 108 bytes.
 fn connect(place: &LocalPlace) -> io::Result<UnixStream> {
     let folder = File::open(place.folder())?;
     UnixStream::connect(format!("/proc/self/fd/{}/local.sock", folder.as_raw_fd()))
 }
 
-/// A connection for calls.
+/// Connects for calls.
 pub(crate) fn connect_for_calls(place: &LocalPlace) -> io::Result<tokio::net::UnixStream> {
     let stream = connect(place)?;
     stream.set_nonblocking(true)?;
@@ -165,7 +165,7 @@ enum Started {
     Failed(String),
 }
 
-/// Starts a server that is nobody's child and waits until it can be called.
+/// Starts a detached server and waits until it is ready.
 fn start(place: &LocalPlace, args: &[OsString]) -> anyhow::Result<Started> {
     let log = OpenOptions::new()
         .create(true)
@@ -177,7 +177,8 @@ fn start(place: &LocalPlace, args: &[OsString]) -> anyhow::Result<Started> {
     let mut command = Command::new(std::env::current_exe()?);
     command
         .args(args)
-        // Of a session that this program runs in: the server is not its.
+        // Removes the marker of the session that this program may run in: the server does
+        // not belong to it.
         .env_remove(SESSION_MARKER)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -198,8 +199,8 @@ fn start(place: &LocalPlace, args: &[OsString]) -> anyhow::Result<Started> {
     Ok(Started::Failed(last.trim_start_matches("Error: ").to_owned()))
 }
 
-/// In a session of its own, so that no terminal takes it along, and without what
-/// the program that wants it has open.
+/// Detaches the server: its own session, so that no terminal takes it along, and none of
+/// our open descriptors.
 fn detach() -> io::Result<()> {
     rustix::process::setsid()?;
     // SAFETY: the descriptors stay open until exec, and nothing else changes.

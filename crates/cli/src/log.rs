@@ -8,10 +8,10 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// A layer that goes with the log.
+/// A layer besides the log.
 pub(crate) type Further = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Logs from now on.
+/// Starts logging.
 pub(crate) fn init(form: LogForm, level: &str, further: Option<Further>) -> anyhow::Result<()> {
     let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(false);
     let lines: Further = match form {
@@ -28,8 +28,8 @@ pub(crate) fn init(form: LogForm, level: &str, further: Option<Further>) -> anyh
     Ok(())
 }
 
-/// Our own words at the level that is asked for. Libraries are held to their
-/// warnings: what they tell in detail may be headers and bodies.
+/// Returns a filter: our own messages at the given level. Libraries are limited to
+/// warnings: their details may be headers and bodies.
 pub(crate) fn ours(level: LevelFilter) -> Targets {
     Targets::new()
         .with_default(level.min(LevelFilter::WARN))
@@ -37,8 +37,8 @@ pub(crate) fn ours(level: LevelFilter) -> Targets {
         .with_target(LINE, LevelFilter::OFF)
 }
 
-/// Lines whose form is a contract: they are written as they come, in either form of the
-/// log.
+/// Target of lines whose form is a contract: they are written unchanged, in either form
+/// of the log.
 const LINE: &str = "sessile_line";
 
 struct Whole;

@@ -1,4 +1,4 @@
-//! `sessile`: the command line, and the program that keepers are copies of.
+//! `sessile`: the command line, and the program that keepers are started from.
 //!
 //! The only place that reads the environment, prints, or exits.
 
@@ -46,8 +46,7 @@ mod workspace;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Before anything else: a keeper is long-lived and wants nothing of what
-    // the command line needs.
+    // Before anything else: a keeper is long-lived and needs nothing of the command line.
     if std::env::args_os().nth(1).is_some_and(|word| word == settings::KEEPER) {
         open_files::restore(std::env::args().nth(2).as_deref());
         return sessile_keeper::main();
@@ -90,7 +89,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// An error, what is behind it, and what to do about it.
+/// Returns an error, its causes, and advice.
 fn told(error: &anyhow::Error) -> String {
     let text = reasons(error);
     match advice::of(error) {
@@ -99,7 +98,7 @@ fn told(error: &anyhow::Error) -> String {
     }
 }
 
-/// An error and what is behind it, each reason once: some say theirs themselves.
+/// Returns an error and its causes, each once: some messages include theirs.
 fn reasons(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -112,7 +111,7 @@ fn reasons(error: &anyhow::Error) -> String {
     text
 }
 
-/// One line of what may be a paragraph and a summary.
+/// Reduces clap's paragraph and summary to one line.
 fn usage(error: &clap::Error) -> String {
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "a command is required, such as start, exec or list; see --help".to_owned();
@@ -123,7 +122,7 @@ fn usage(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
-    // As Rust puts it, for whoever reads Rust.
+    // Rust's own messages are replaced.
     let line = words
         .join(" ")
         .replace("invalid digit found in string", "a whole number is wanted")
@@ -133,8 +132,7 @@ fn usage(error: &clap::Error) -> String {
     format!("{line}; see --help")
 }
 
-/// What is said of `exec work echo hi`: clap does not know that the words are
-/// one command.
+/// Returns the message for `exec work echo hi`: clap does not know that the words are one command.
 fn unquoted(error: &clap::Error) -> Option<String> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let is_exec = matches!(error.get(ContextKind::Usage),

@@ -1,4 +1,4 @@
-//! What stands in for traces in a program that was built without them.
+//! Replaces `otlp` in a program that was built without traces.
 
 use crate::log::Further;
 use anyhow::ensure;

@@ -18,14 +18,14 @@ use tokio::runtime::Handle;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Where a collector takes traces.
+/// The collector's path for traces.
 const PATH: &str = "/v1/traces";
 
 #[derive(Debug)]
 pub(crate) struct Traces(Option<SdkTracerProvider>);
 
 impl Traces {
-    /// Traces to a collector, or none.
+    /// Sends traces to a collector, if there is one.
     pub(crate) fn to(endpoint: Option<&str>, runtime: &Handle) -> anyhow::Result<Self> {
         let Some(endpoint) = endpoint else { return Ok(Self(None)) };
         if !endpoint.starts_with("http://") {
@@ -48,14 +48,14 @@ impl Traces {
         Ok(Self(Some(provider)))
     }
 
-    /// Makes traces of our own spans, whatever is logged.
+    /// Returns the layer that traces our own spans, whatever the log level is.
     pub(crate) fn layer(&self) -> Option<Further> {
         let tracer = self.0.as_ref()?.tracer("sessile");
         let layer = tracing_opentelemetry::layer().with_tracer(tracer);
         Some(layer.with_filter(log::ours(LevelFilter::DEBUG)).boxed())
     }
 
-    /// Sends what is left.
+    /// Sends the remaining traces.
     pub(crate) fn flush(&self) {
         if let Some(provider) = &self.0
             && let Err(error) = provider.shutdown()
@@ -65,7 +65,7 @@ impl Traces {
     }
 }
 
-/// Sends on our own runtime: the exporter waits on a thread without one.
+/// Sends on our own runtime: the exporter's thread has none.
 #[derive(Debug)]
 struct Collector {
     runtime: Handle,

@@ -1,10 +1,10 @@
-//! Printing. A reader that closes the pipe ends the output, not in a panic.
+//! Printing. A reader that closes the pipe ends the output without a panic.
 
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// One JSON document, on one line.
+/// Prints one JSON document, on one line.
 pub(crate) fn json(answer: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_string(answer)?;
     text.push('\n');
@@ -18,7 +18,7 @@ pub(crate) fn all(to: &mut impl Write, bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Columns as wide as they need to be.
+/// Formats a table with columns as wide as needed.
 pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let width = |i: usize| {
         let cells = rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());

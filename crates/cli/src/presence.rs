@@ -1,8 +1,8 @@
 //! `servers/PID.json`: where the servers of a sessions directory are.
 //!
-//! Each server holds a lock on its file as long as it lives, so that one that was
-//! left by a server that was killed is known for what it is. Several servers may
-//! share a sessions directory; the oldest one is called.
+//! Each server holds a lock on its file as long as it lives, so that the file of a killed
+//! server can be recognized. Several servers may share a sessions directory; clients use
+//! the oldest one.
 
 use anyhow::Context;
 use rustix::fs::{FlockOperation, flock};
@@ -21,12 +21,12 @@ pub(crate) struct Announcement {
     pub(crate) url: String,
     pub(crate) pid: u32,
     pub(crate) version: String,
-    /// The certificate that it shows, if it speaks TLS.
+    /// The certificate that it presents, if it uses TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tls_cert: Option<PathBuf>,
 }
 
-/// A running server's file, which goes with it.
+/// The file of a running server, removed with it.
 #[derive(Debug)]
 pub(crate) struct Presence {
     path: PathBuf,
@@ -34,7 +34,7 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Says where we are.
+    /// Announces this server.
     pub(crate) fn announce(private: &Path, announcement: &Announcement) -> anyhow::Result<Self> {
         let folder = private.join(FOLDER);
         let path = folder.join(format!("{}.json", announcement.pid));
@@ -44,7 +44,7 @@ impl Presence {
             let _ = fs::remove_file(&temporary);
             let mut options = OpenOptions::new();
             let mut file = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
-            // Before anybody can find it.
+            // Locked before the file can be found.
             flock(&file, FlockOperation::LockExclusive)?;
             serde_json::to_writer(&file, announcement)?;
             file.write_all(b"\n")?;
@@ -55,7 +55,7 @@ impl Presence {
         Ok(Self { path, _lock: lock })
     }
 
-    /// The server that has been there for longest, if there is one.
+    /// Returns the server that has been running for longest, if there is one.
     pub(crate) fn find(private: &Path) -> Option<Announcement> {
         let files = fs::read_dir(private.join(FOLDER)).ok()?.flatten().map(|entry| entry.path());
         let mut running: Vec<(SystemTime, Announcement)> = files.filter_map(running).collect();
@@ -64,8 +64,8 @@ impl Presence {
     }
 }
 
-/// What a server that is still there says; since when. The file of one that was
-/// killed is removed.
+/// Reads the announcement of a running server, and since when it runs. Removes the file
+/// of a killed one.
 fn running(path: PathBuf) -> Option<(SystemTime, Announcement)> {
     if path.extension()? != "json" {
         return None;

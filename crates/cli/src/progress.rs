@@ -1,7 +1,7 @@
-//! One line about long work, at a terminal only.
+//! One line of progress for long work, at a terminal only.
 //!
-//! It is on stderr, comes after half a second, and is gone when the work is
-//! done: nothing of it is left on the screen, and in a pipe there never is any.
+//! It is on stderr, appears after half a second, and is erased when the work is done. In
+//! a pipe there never is one.
 
 use crate::people::words::{cut, on_one_line};
 use sessile_client::Client;
@@ -15,7 +15,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Nobody wonders before that.
+/// Delay before the line appears.
 const SOON: Duration = Duration::from_millis(500);
 /// How often the line changes.
 const PACE: Duration = Duration::from_millis(250);
@@ -27,7 +27,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Shows what `text` says, how long it takes already included.
+    /// Shows `text` and the elapsed time.
     pub(crate) fn show(mut text: impl FnMut() -> String + Send + 'static) -> Self {
         if !is_wanted() {
             return Self { drawing: None };
@@ -48,15 +48,15 @@ impl Progress {
         Self { drawing: Some((done, drawing)) }
     }
 
-    /// What is being done, which tells nothing of how far it is.
+    /// Shows what is being done, without how far it is.
     pub(crate) fn of(doing: impl Into<String>) -> Self {
         let doing = doing.into();
         Self::show(move || doing.clone())
     }
 
-    /// About a run: how much it has written, and its last line.
+    /// Shows the progress of a run: how much it has written, and its last line.
     pub(crate) fn of_run(directory: &Directory, run: RunNo) -> Self {
-        // A look at the terminal first: most have none.
+        // Checked first: most calls have no terminal.
         if !is_wanted() {
             return Self { drawing: None };
         }
@@ -74,7 +74,7 @@ impl Drop for Progress {
     }
 }
 
-/// What has been done so far.
+/// A shared count of what has been done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counter(Arc<AtomicU64>);
 
@@ -98,7 +98,7 @@ impl fmt::Display for Counter {
     }
 }
 
-/// Whether there is somebody to show it to.
+/// Whether there is a terminal to show it on.
 pub(crate) fn is_wanted() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -116,7 +116,7 @@ fn clear() {
     let _ = write!(io::stderr().lock(), "\r\x1b[K");
 }
 
-/// Looks at a run now and then, over a connection of its own.
+/// Polls a run now and then, over its own connection.
 #[derive(Debug)]
 struct RunPoller {
     client: Option<Client>,
@@ -126,9 +126,9 @@ struct RunPoller {
     is_open: bool,
 }
 
-/// A keeper that is busy is not waited for.
+/// Timeout of a poll: a busy keeper is not waited for.
 const GLANCE: Duration = Duration::from_millis(100);
-/// Of the last line.
+/// Length limit of the last line.
 const LINE: usize = 400;
 
 impl RunPoller {
@@ -158,7 +158,7 @@ impl RunPoller {
         format!("run {run}, {} of output: {}", size(bytes), line.trim())
     }
 
-    /// Reads on; `None` when there is nobody to ask any more.
+    /// Reads on; `None` when the keeper is gone.
     fn look(&mut self) -> Option<()> {
         let client = self.client.as_mut()?;
         let deadline = Instant::now() + GLANCE;
@@ -187,7 +187,7 @@ impl RunPoller {
     }
 }
 
-/// A number of bytes, for people.
+/// Returns a number of bytes for people.
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),

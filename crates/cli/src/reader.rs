@@ -1,5 +1,5 @@
-//! Reads the runs of a session: its keeper knows them; when it has none, its
-//! files do. Reading brings no lost session back.
+//! Reads the runs of a session: from its keeper, or without one from its files. Reading
+//! does not bring a lost session back.
 
 use crate::settings::Settings;
 use anyhow::bail;
@@ -13,7 +13,7 @@ pub(crate) struct Reader {
     keeper: Option<Client>,
 }
 
-/// A run, as far as it has got.
+/// A run, finished or so far.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Finished(Box<Completed>),
@@ -30,7 +30,7 @@ impl Reader {
         Ok(Self { directory, keeper })
     }
 
-    /// The keeper, for what files cannot do.
+    /// Returns the keeper, for what files cannot do.
     pub(crate) fn keeper(&mut self, run: RunNo) -> anyhow::Result<&mut Client> {
         match &mut self.keeper {
             Some(client) => Ok(client),
@@ -41,17 +41,17 @@ impl Reader {
         }
     }
 
-    /// The keeper, if there is one.
+    /// Returns the keeper, if there is one.
     pub(crate) fn live(&mut self) -> Option<&mut Client> {
         self.keeper.as_mut()
     }
 
-    /// The connection to the keeper, for those who ask more of it.
+    /// Returns the connection to the keeper, for further requests.
     pub(crate) fn into_keeper(self) -> Option<Client> {
         self.keeper
     }
 
-    /// The result of a run, if it is there in time.
+    /// Returns the result of a run, if it comes in time.
     pub(crate) fn result(
         &mut self,
         run: RunNo,
@@ -87,7 +87,7 @@ impl Reader {
         Ok(view)
     }
 
-    /// What runs have left in the background. Nothing of it outlives a keeper.
+    /// Returns the background jobs of runs. None of them outlives a keeper.
     pub(crate) fn jobs(&mut self) -> anyhow::Result<Vec<Job>> {
         let Some(client) = &mut self.keeper else {
             return Ok(Vec::new());
@@ -98,7 +98,7 @@ impl Reader {
         Ok(view.jobs)
     }
 
-    /// Signals a job; how many processes got it.
+    /// Signals a job; returns how many processes got it.
     pub(crate) fn signal_job(&mut self, pid: u32, signal: i32) -> anyhow::Result<u64> {
         let Some(client) = &mut self.keeper else {
             bail!("process {pid} is not a job of this session, of which nothing is running");
@@ -110,7 +110,7 @@ impl Reader {
         Ok(processes)
     }
 
-    /// The runs that are not over.
+    /// Returns the unfinished runs.
     pub(crate) fn open_runs(&mut self) -> anyhow::Result<Vec<OpenRun>> {
         let Some(client) = &mut self.keeper else {
             return Ok(Vec::new());
@@ -122,7 +122,7 @@ impl Reader {
     }
 }
 
-/// What a run that is going has written.
+/// Returns the output of an unfinished run.
 pub(crate) fn so_far(client: &mut Client, run: RunNo, max: u64) -> anyhow::Result<OutputView> {
     let read = ReadOutput { max, wait: false, ..ReadOutput::waiting(run) };
     let Answer::Output(view) = client.call(Request::Output(read))? else {

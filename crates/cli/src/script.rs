@@ -1,16 +1,15 @@
-//! A file that `run` was given in the place of a command: the command that runs
-//! it. No I/O here.
+//! The command for a script file that `run` was given in place of a command. No I/O here.
 
 use std::path::Path;
 
-/// Bytes of a file in which its first line is looked for.
+/// How many bytes of a file are searched for its first line.
 pub(crate) const FIRST_LINE: usize = 256;
 
-/// The command that runs a file, if it is a script: one with a `#!` line, or
-/// with the extension of a language that we know.
+/// Returns the command that runs a file, if it is a script: one with a `#!` line, or with
+/// the extension of a language that we know.
 ///
-/// It runs in an interpreter of its own, as it would anywhere else: with its
-/// arguments, its `__main__`, and everything that it waits for before its end.
+/// It runs in its own interpreter, as it would anywhere else: with its arguments, its
+/// `__main__`, and everything that it waits for before its end.
 pub(crate) fn command(
     path: &str,
     head: &[u8],
@@ -22,14 +21,14 @@ pub(crate) fn command(
         Some(interpreter) => by_head().map(|_| vec![interpreter.to_owned()])?,
         None => by_head()?,
     };
-    // Not to be taken for an option.
+    // Must not look like an option.
     words.push(if path.starts_with('-') { format!("./{path}") } else { path.to_owned() });
     words.extend(arguments.iter().cloned());
     Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
 }
 
-/// The interpreter of a `#!` line, with the rest of the line as one argument:
-/// so the system reads it.
+/// Returns the interpreter of a `#!` line, with the rest of the line as one argument, as
+/// the system parses it.
 fn shebang(head: &[u8]) -> Option<Vec<String>> {
     let line = head.strip_prefix(b"#!")?.split(|b| *b == b'\n').next()?;
     let line = str::from_utf8(line).ok()?.trim();
@@ -50,7 +49,7 @@ fn by_extension(path: &str) -> Option<&'static str> {
     }
 }
 
-/// A word that every shell reads as it is.
+/// Quotes a word for every shell.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

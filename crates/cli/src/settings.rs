@@ -1,4 +1,4 @@
-//! What the arguments and the environment come to, resolved once.
+//! The settings from arguments and environment, resolved once.
 
 use crate::config::{Flags, Listing, Source};
 use crate::progress::Progress;
@@ -17,13 +17,13 @@ pub(crate) const KEEPER: &str = "keeper";
 pub(crate) struct Settings {
     pub(crate) sessions: Sessions,
     pub(crate) launcher: Launcher,
-    /// Where sessions are kept, if that was said.
+    /// Where sessions are kept, if that was given.
     pub(crate) sessions_dir: Option<PathBuf>,
-    /// Who said that.
+    /// Where that value comes from.
     pub(crate) sessions_dir_from: Source,
 }
 
-/// The environment that sessions begin with, as far as it is text.
+/// Returns the initial environment of sessions, as far as it is text.
 pub(crate) fn environment() -> BTreeMap<String, String> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -31,8 +31,8 @@ pub(crate) fn environment() -> BTreeMap<String, String> {
     std::env::vars_os().filter_map(text).collect()
 }
 
-/// Where the user keeps what belongs to no workspace: below XDG_STATE_HOME, or
-/// `~/.local/state`. A user without a home has a directory for temporary files.
+/// Returns the user's directory for what belongs to no workspace: below XDG_STATE_HOME,
+/// or `~/.local/state`. For a user without a home it is below the directory for temporary files.
 fn user_state() -> UserState {
     let given = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let usual = || std::env::home_dir().filter(|p| p.is_absolute()).map(|p| p.join(".local/state"));
@@ -57,12 +57,12 @@ impl Settings {
         Ok(Self { sessions: Sessions::at(place, user), launcher, sessions_dir, sessions_dir_from })
     }
 
-    /// The session that is called so: by its id, the beginning of one, its name,
-    /// or `@last`. A durable one of another machine is taken up by its id.
+    /// Finds a session by its id, the beginning of an id, its name, or `@last`. A durable
+    /// session of another machine is taken up by its id.
     pub(crate) fn session(&self, text: &str) -> anyhow::Result<SessionId> {
         match self.sessions.resolve(text) {
             Ok(id) => {
-                // Whoever is taking it up at this moment is waited for.
+                // Waits for another process that is just taking it up.
                 let is_made = self.sessions.find(&id).is_ok_and(|found| found.has_metadata());
                 if !is_made || self.has_moved(&id) {
                     self.take_up(&id)?;
@@ -79,8 +79,8 @@ impl Settings {
         }
     }
 
-    /// Where a session of the user's is that is not in this sessions directory, as an
-    /// error that says so: those of SDKs are in the local server's.
+    /// Returns an error that names the directory of a session outside of this sessions
+    /// directory: the SDKs' sessions are in the local server's.
     fn elsewhere(&self, text: &str) -> Option<StoreError> {
         let (directories, all): (Vec<Directory>, Vec<Metadata>) =
             self.sessions.recorded_in(Scope::User).ok()?.into_iter().unzip();
@@ -90,8 +90,8 @@ impl Settings {
         Some(StoreError::Elsewhere { id: id.to_string(), root })
     }
 
-    /// Whether another machine has taken a session up. A store that cannot be
-    /// asked keeps nobody from going on here.
+    /// Whether another machine has taken a session up. If the store cannot be asked, the
+    /// session goes on here.
     fn has_moved(&self, id: &SessionId) -> bool {
         let Ok(directory) = self.sessions.find(id) else {
             return false;
@@ -104,7 +104,7 @@ impl Settings {
         })
     }
 
-    /// Has a session of the configured store go on here, if it is there.
+    /// Continues a session of the configured store here, if it is there.
     fn take_up(&self, id: &SessionId) -> anyhow::Result<bool> {
         let Some(store) = self.store()? else {
             return Ok(false);
@@ -132,12 +132,12 @@ impl Settings {
         Ok(is_here)
     }
 
-    /// Where durable sessions are saved besides the disk, if that was configured.
+    /// Returns where durable sessions are saved besides the disk, if configured.
     pub(crate) fn store(&self) -> anyhow::Result<Option<String>> {
         Ok(Listing::of(self, &Flags::default())?.store())
     }
 
-    /// Where a new session's saves go.
+    /// Returns where a new session's saves go.
     pub(crate) fn saved_to(&self, asked: Option<SavedTo>) -> anyhow::Result<Option<SavedTo>> {
         Ok(match asked {
             Some(SavedTo::Disk) => Some(self.store()?.map_or(SavedTo::Disk, SavedTo::Store)),

@@ -1,4 +1,4 @@
-//! A run whose output is passed on as it comes.
+//! Runs a command and passes its output on as it comes.
 
 use crate::people::outcome::Left;
 use crate::progress::Progress;
@@ -12,7 +12,7 @@ use sessile_store::Directory;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How a run came out.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(crate) enum Streamed {
     Finished {
@@ -35,7 +35,7 @@ pub(crate) enum Line {
 }
 
 impl Line {
-    /// What ends a line that is begun.
+    /// Returns what ends an open line.
     pub(crate) fn closed(self) -> &'static str {
         match self {
             Self::Begun => "\n",
@@ -52,11 +52,10 @@ impl Line {
     }
 }
 
-/// Runs a command and passes its output on. Ctrl-C interrupts the command, a
-/// second one leaves it.
+/// Runs a command and passes its output on. Ctrl-C interrupts the command, a second one
+/// leaves it.
 ///
-/// With a `directory`, a line of progress stands in for output until there is
-/// some.
+/// With a `directory`, a line of progress is shown until there is output.
 pub(crate) fn stream(
     client: &mut Client,
     order: Order,
@@ -109,7 +108,7 @@ pub(crate) fn stream(
     }
 }
 
-/// Passes on what a run has written that is over.
+/// Passes on the output of a finished run.
 pub(crate) fn replay(client: &mut Client, run: RunNo) -> anyhow::Result<Line> {
     let mut read = ReadOutput { wait: false, ..ReadOutput::waiting(run) };
     let mut line = Line::Fresh;
@@ -133,7 +132,7 @@ fn result(client: &mut Client, run: RunNo) -> anyhow::Result<Box<Completed>> {
     Ok(done)
 }
 
-/// A second Ctrl-C leaves, and the command stays.
+/// Explains the error after a second Ctrl-C, which leaves the command running.
 pub(crate) fn explain(error: ClientError) -> anyhow::Error {
     if let ClientError::Io(cause) = &error
         && cause.kind() == io::ErrorKind::Interrupted
@@ -143,7 +142,7 @@ pub(crate) fn explain(error: ClientError) -> anyhow::Error {
     error.into()
 }
 
-/// The exit code of a run as that of a process.
+/// Returns the exit code of a run as that of a process.
 pub(crate) fn exit_code(done: &Completed) -> u8 {
     u8::try_from(done.exit_code).unwrap_or(255)
 }

@@ -16,7 +16,7 @@ use sessile_sandbox::Policy;
 use sessile_store::{Directory, Entry, Sessions, StoreError};
 use std::path::PathBuf;
 
-/// Answers a request that makes sense.
+/// Answers a valid request.
 pub(crate) fn answer(
     settings: &Settings,
     request: &Request,
@@ -33,7 +33,7 @@ pub(crate) fn answer(
     outcome.map_err(|error| coded(&error))
 }
 
-/// An error with the code that it has on every surface.
+/// Returns an error with the code that it has on every surface.
 fn coded(error: &anyhow::Error) -> Error {
     let message = format!("{error:#}");
     let coded = error.chain().find_map(|cause| {
@@ -52,7 +52,7 @@ struct Place {
     key: String,
     session_key: Option<String>,
     auto: Option<Auto>,
-    /// What its sessions are confined by, at least.
+    /// The minimum sandbox of its sessions.
     sandbox: Option<Policy>,
 }
 
@@ -76,8 +76,8 @@ impl Place {
                 let message = format!("workspace {given} is not a directory; create it first");
                 Error::new(ErrorCode::BadDirectory, message)
             })?;
-        // With the workspace, unless somebody wants all of them in one place:
-        // found again from wherever the next call is made.
+        // In the workspace, unless all are to be in one place: found again wherever the
+        // next call is made.
         let root = settings.sessions_dir.clone().unwrap_or_else(|| workspace.join(".sessions"));
         let settings = Settings {
             sessions: Sessions::at(root.clone(), settings.launcher.user().clone()),
@@ -91,7 +91,7 @@ impl Place {
         Ok(Self { settings, workspace, key, session_key, auto, sandbox })
     }
 
-    /// The workspace's session, made anew if there is none, or none any more.
+    /// Returns the workspace's session; makes a new one if there is none, or it has ended.
     fn find(&self) -> anyhow::Result<Found> {
         let claim = self.settings.sessions.claim(&self.key)?;
         if let Some(id) = claim.session()
@@ -115,8 +115,8 @@ impl Place {
         Ok(Found { directory, client, is_new: true })
     }
 
-    /// A session that is found by the sandbox is in it. Nobody may have put another
-    /// one there.
+    /// Checks that a session that was found by the sandbox's key is in that sandbox:
+    /// another one may have been put there.
     fn check_confined(&self, directory: &Directory) -> anyhow::Result<()> {
         let Some(bound) = &self.sandbox else { return Ok(()) };
         let own = directory.metadata()?.sandbox;
@@ -128,7 +128,7 @@ impl Place {
 
     fn run(&self, run: &Run, shape: Shape, options: OutputOptions) -> anyhow::Result<Value> {
         let order = run.order();
-        // Before there is a session for it.
+        // Checked before there is a session for it.
         order.check()?;
         let mut found = self.find()?;
         let done = exec::run(&mut found.client, order)?;
@@ -159,7 +159,7 @@ impl Place {
 }
 
 impl Found {
-    /// An answer, with the session that it is about.
+    /// Returns an answer with its session added.
     fn describe(&self, answer: &impl Serialize) -> anyhow::Result<Value> {
         let metadata = self.directory.metadata().context("the session's directory is gone")?;
         let mut answer = answer::fields(answer);

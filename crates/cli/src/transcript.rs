@@ -1,10 +1,9 @@
-//! Events of runs, printed: for people, line by line, or as JSON.
+//! Prints events of runs: line by line for people, or as JSON.
 //!
-//! Every line for people begins with the number of its run and a sign: `>` what
-//! was run, `|` its stdout, `!` its stderr, `=` how it ended, or `*` what is no
-//! run (a rewind). A line that is not
-//! complete is shown at once, and goes on where it stopped unless something else
-//! had to be shown in between.
+//! Every line for people begins with the number of its run and a sign: `>` its command,
+//! `|` its stdout, `!` its stderr, `=` how it ended, or `*` an entry that is not a run (a
+//! rewind). An incomplete line is shown at once, and continues where it stopped unless
+//! something else was shown in between.
 
 use crate::following::{Began, Ended, Event, Happened};
 use crate::people::words::took;
@@ -21,7 +20,7 @@ pub(crate) enum Form {
     Json,
 }
 
-/// Whether there is still somebody who reads.
+/// Whether the output is still read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     On,
@@ -32,7 +31,7 @@ pub(crate) enum Reading {
 pub(crate) struct Transcript<W> {
     to: W,
     form: Form,
-    /// The run and the stream whose line is not complete.
+    /// The run and the stream of an incomplete line.
     open: Option<(RunNo, StreamName)>,
 }
 
@@ -54,7 +53,7 @@ impl<W: Write> Transcript<W> {
         self.write(&bytes)
     }
 
-    /// Something about the session itself.
+    /// Prints a note about the session itself.
     pub(crate) fn note(&mut self, status: &str, text: &str) -> io::Result<Reading> {
         let bytes = match self.form {
             Form::Json => line(&json!({"event": "session", "status": status})),
@@ -67,7 +66,7 @@ impl<W: Write> Transcript<W> {
         self.write(&bytes)
     }
 
-    /// A run that is not over, of which this is all for now.
+    /// Prints the phase of an unfinished run that is not followed further.
     pub(crate) fn leave(&mut self, run: RunNo, phase: &str) -> io::Result<Reading> {
         let bytes = match self.form {
             Form::Json => line(&json!({"event": "open", "run": run, "phase": phase})),
@@ -137,7 +136,7 @@ impl<W: Write> Transcript<W> {
         out.into_bytes()
     }
 
-    /// Ends a line that is not complete.
+    /// Ends an incomplete line.
     fn closed_line(&mut self) -> String {
         if self.open.take().is_some() { "\n".to_owned() } else { String::new() }
     }
@@ -177,7 +176,7 @@ impl<W: Write> Transcript<W> {
 
     fn painted(&self, colour: &str, text: &str) -> String {
         match self.form {
-            // Whatever the run itself has switched on ends here.
+            // Resets what the run itself has switched on.
             Form::Coloured => format!("\x1b[0;{colour}m{text}\x1b[0m"),
             Form::Plain | Form::Json => text.to_owned(),
         }
@@ -185,7 +184,7 @@ impl<W: Write> Transcript<W> {
 }
 
 impl Transcript<Vec<u8>> {
-    /// What was printed since the last time.
+    /// Returns what was printed since the last call.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.to)
     }
@@ -200,7 +199,7 @@ fn news(happened: &Happened) -> String {
     text
 }
 
-/// For people.
+/// Shortens a time for people.
 fn to_second(timestamp: &str) -> String {
     timestamp.chars().take(19).collect::<String>().replace('T', " ")
 }
@@ -220,7 +219,7 @@ fn line(value: &Value) -> Vec<u8> {
     format!("{value}\n").into_bytes()
 }
 
-/// By the names that the HTTP API gives them.
+/// Uses the names of the HTTP API.
 fn as_json(event: &Event) -> Value {
     let mut fields = Map::new();
     fields.insert("event".to_owned(), event.name().into());

@@ -1,9 +1,8 @@
-//! The process that brings a save to its store, or asks it whose a session is:
-//! started by a keeper, which has no runtime and waits for nothing, and gone when
-//! it is done.
+//! The process that uploads a save to its store, or asks the store who has a session. A
+//! keeper, which has no runtime and does not block, starts one for each request.
 //!
-//! The order comes on stdin and what became of it goes to stdout, both as JSON.
-//! Killing it at any moment leaves the last save as it was.
+//! The request comes on stdin and the outcome goes to stdout, both as JSON. Killing it at
+//! any moment leaves the last save as it was.
 
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{RunNo, SessionId};
@@ -12,7 +11,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Behind all that a session runs.
+/// Lowest priority: behind everything that a session runs.
 const NICE: i32 = 19;
 
 #[derive(Debug, Deserialize)]
@@ -22,7 +21,7 @@ enum Order {
     Upload(Upload),
 }
 
-/// Whether the session is still its keeper's.
+/// Asks whether the session still belongs to its keeper.
 #[derive(Debug, Deserialize)]
 struct Look {
     url: String,
@@ -45,7 +44,7 @@ struct Upload {
 #[serde(rename_all = "snake_case")]
 enum Outcome {
     Saved(Save),
-    /// Nobody else has the session.
+    /// This keeper still has the session.
     Ours,
     /// Another machine has the session.
     Moved {
@@ -59,17 +58,17 @@ enum Outcome {
 
 pub(crate) fn main() -> ExitCode {
     let outcome = match order() {
-        // A run may wait for it.
+        // Normal priority: a run may wait for it.
         Ok(Order::Look { look }) => is_ours(&look).unwrap_or_else(|error| told(&error)),
         Ok(Order::Upload(upload)) => {
-            // A place where that is not allowed is no reason not to save.
+            // If this is not permitted, it saves all the same.
             let _ = rustix::process::nice(NICE);
             carry_out(&upload).map_or_else(|error| told(&error), Outcome::Saved)
         }
         Err(message) => Outcome::Error { code: "bad_request", message },
     };
     let text = serde_json::to_string(&outcome).unwrap_or_default();
-    // Nobody may be there any more to read it.
+    // Fails if the reader is gone.
     let _ = writeln!(std::io::stdout(), "{text}");
     match outcome {
         Outcome::Saved(_) | Outcome::Ours => ExitCode::SUCCESS,
@@ -109,12 +108,12 @@ fn told(error: &VaultError) -> Outcome {
     Outcome::Error { code: error.code(), message: error.to_string() }
 }
 
-/// What this machine is called.
+/// Returns the name of this machine.
 pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// The environment, as far as it is text.
+/// Returns the environment, as far as it is text.
 pub(crate) fn variables() -> Variables {
     let text = |value: std::ffi::OsString| value.into_string().ok();
     std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()

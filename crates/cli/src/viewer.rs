@@ -1,4 +1,4 @@
-//! Looks at the terminal of a run, now or when it shows what is awaited.
+//! Reads the terminal of a run, now or when it shows what is awaited.
 
 use crate::args;
 use crate::progress::Progress;
@@ -11,11 +11,11 @@ use sessile_protocol::{Answer, Code, Failure, ReadScreen, Request, RunNo, RunPha
 use sessile_terminal::watch::{Pattern, Verdict, Watch, Why};
 use std::time::{Duration, Instant};
 
-/// A program that draws without end is looked at this often.
+/// Pause between two reads of a program that draws without end.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a screen stands still when nothing else is asked for: longer than a
-/// program takes between two writes of one answer.
+/// Default for how long a screen must be unchanged: longer than a program pauses between
+/// two writes of one answer.
 pub(crate) const SETTLE: Duration = Duration::from_millis(50);
 
 /// What to wait for.
@@ -37,25 +37,24 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 }
 
 impl Waiting {
-    /// For somebody who wants to see what comes of what was just typed.
+    /// Waits by default until the screen is unchanged, to see the effect of keys.
     pub(crate) fn or_settle(self, settle: Duration) -> Self {
         let is_any = self.wait_for.is_some() || self.settle.is_some();
         Self { settle: if is_any { self.settle } else { Some(settle) }, ..self }
     }
 
-    /// Whether what was awaited did not come.
+    /// Whether the awaited content did not come.
     pub(crate) fn is_in_vain(&self, awaited: Awaited) -> bool {
         match awaited {
             Awaited::Nothing | Awaited::Came(Why::Matched | Why::Settled) => false,
-            // A screen that stays as it is has settled.
+            // A screen that can no longer change has settled.
             Awaited::Came(Why::Ended) => self.wait_for.is_some(),
             Awaited::TimedOut => true,
         }
     }
 
-    /// How far the screen is before something is typed on it. What it shows then
-    /// is not taken for an answer: a prompt that is waited for is still there in
-    /// the moment after the keys.
+    /// Returns the revision of the screen before keys are pressed. That screen does not
+    /// count: an awaited prompt is still there in the moment after the keys.
     pub(crate) fn before(&self, reader: &mut Reader, run: RunNo) -> anyhow::Result<Option<u64>> {
         if self.wait_for.is_none() {
             return Ok(None);
@@ -64,8 +63,8 @@ impl Waiting {
         screen(reader, read).map(|view| Some(view.revision))
     }
 
-    /// The screen of a run, and what became of the wait; past `before`, if
-    /// something was typed.
+    /// Returns the screen of a run, and the outcome of the wait; newer than `before`, if
+    /// keys were pressed.
     pub(crate) fn look(
         &self,
         reader: &mut Reader,
@@ -101,7 +100,7 @@ impl Waiting {
     }
 }
 
-/// The terminal of a run; from its files when there is no keeper.
+/// Returns the terminal of a run; from its files when there is no keeper.
 fn screen(reader: &mut Reader, read: ReadScreen) -> anyhow::Result<ScreenView> {
     if let Some(client) = reader.live() {
         let Answer::Screen(view) = client.call(Request::Screen(read))? else {

@@ -1,11 +1,11 @@
-//! Files of sessions, as they are named on the command line: `ID:path`.
+//! Files of sessions in the notation of the command line: `ID:path`.
 
 use crate::settings::Settings;
 use anyhow::Context;
 use sessile_client::Workspace;
 use sessile_files::{Inside, Root};
 
-/// A place in a session's workspace.
+/// A path in a session's workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) session: String,
@@ -13,7 +13,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// `ID:path`. What has a slash before its first colon is a path of this
+    /// Parses `ID:path`. Text with a slash before its first colon is a path of this
     /// machine, as in scp.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (session, path) = text.split_once(':')?;
@@ -21,14 +21,13 @@ impl Place {
         is_session.then(|| Self { session: session.to_owned(), path: path.to_owned() })
     }
 
-    /// The same where nothing but a session can be meant: the path may be left
-    /// out.
+    /// Parses the same where only a session can be meant: the path may be omitted.
     pub(crate) fn of(text: &str) -> Self {
         let whole = Self { session: text.to_owned(), path: String::new() };
         Self::parse(text).unwrap_or(whole)
     }
 
-    /// The session's files, and the path among them.
+    /// Returns the session's files, and the path among them.
     pub(crate) fn open(&self, settings: &Settings) -> anyhow::Result<(Root, Inside)> {
         let root = open(settings, &self.session)?;
         let path = root.path(self.path.as_bytes())?;
@@ -36,7 +35,7 @@ impl Place {
     }
 }
 
-/// The files of a session's workspace.
+/// Opens the files of a session's workspace.
 fn open(settings: &Settings, session: &str) -> anyhow::Result<Root> {
     let id = settings.session(session)?;
     let metadata = settings.sessions.find(&id)?.metadata()?;

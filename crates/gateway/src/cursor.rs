@@ -1,11 +1,11 @@
-//! How far a reader has got in both streams of a run.
+//! A reader's position in both streams of a run.
 
 use crate::answer;
 use sessile_protocol::{OutputView, RunPhase};
 use std::fmt;
 use std::str::FromStr;
 
-/// Written `12-0`: bytes of stdout, bytes of stderr.
+/// A position, written `12-0`: bytes of stdout, bytes of stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     pub stdout: u64,
@@ -17,8 +17,7 @@ pub struct Cursor {
 pub struct InvalidCursor(String);
 
 impl Cursor {
-    /// Where the next reader goes on: a character that is only half there is
-    /// left to it.
+    /// Returns where the next read continues: an incomplete character is left to it.
     #[must_use]
     pub fn after(view: &OutputView) -> Self {
         Self {
@@ -28,14 +27,13 @@ impl Cursor {
     }
 }
 
-/// Bytes at the end that are the beginning of a character to come.
+/// Returns how many bytes at the end begin an incomplete character.
 fn half(bytes: &[u8], phase: RunPhase) -> u64 {
     (bytes.len() - whole(bytes, phase).len()) as u64
 }
 
-/// Bytes up to the last whole character, or all when no more will come. A
-/// reader that has nothing but a part of one gets that: it may ask for a byte
-/// at a time.
+/// Returns the bytes up to the last whole character, or all when no more will come. If
+/// there is only a part of a character, returns that: a reader may ask for a byte at a time.
 pub(crate) fn whole(bytes: &[u8], phase: RunPhase) -> &[u8] {
     match answer::whole_end(bytes) {
         0 => bytes,

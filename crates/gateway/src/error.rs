@@ -1,5 +1,5 @@
-//! What can be refused, with a code that stays and a word on what to do. The
-//! same failure has the same code on every surface.
+//! Errors, with a stable code and advice on what to do. The same failure has the same
+//! code on every surface.
 
 use crate::cursor::InvalidCursor;
 use crate::following::FollowingError;
@@ -13,7 +13,7 @@ use sessile_store::StoreError;
 use std::borrow::Cow;
 use utoipa::ToSchema;
 
-/// Stable: programs match on these.
+/// The code of an error. Stable: programs match on these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
     BadRequest,
@@ -211,7 +211,7 @@ impl ErrorCode {
         }
     }
 
-    /// What to do about it, where the message does not say.
+    /// Returns advice for errors whose message has none.
     fn hint(self) -> &'static str {
         match self {
             Self::BadRequest => "compare the request with /openapi.json",
@@ -305,32 +305,32 @@ impl Error {
         Self { code, message: message.into(), hint: Cow::Borrowed(code.hint()) }
     }
 
-    /// The same with the advice that belongs to the cause, if that is known.
+    /// Adds the advice for the cause, if that is known.
     #[must_use]
     pub fn advised(self, shortage: Option<Shortage>) -> Self {
         let Some(hint) = shortage.map(Shortage::advice) else { return self };
         self.saying(hint.into())
     }
 
-    /// The same with this advice, in the message as well: models read that alone.
+    /// Sets this advice, in the message as well: models read only the message.
     fn saying(self, hint: Cow<'static, str>) -> Self {
         Self { message: format!("{}; {hint}", self.message), hint, ..self }
     }
 
-    /// The request makes no sense; the message says what to do.
+    /// Returns the error for an invalid request; the message says what to do.
     #[must_use]
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::BadRequest, message)
     }
 
-    /// A keeper's answer to something else.
+    /// Returns the error for an answer of the wrong kind from a keeper.
     #[must_use]
     pub fn unexpected() -> Self {
         Self::new(ErrorCode::KeeperUnavailable, ClientError::Unexpected.to_string())
     }
 }
 
-/// What every surface can say.
+/// The result type of every surface.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error as JSON.

@@ -1,8 +1,7 @@
-//! What callers send, read strictly and refused in words that help: a field that
-//! is not known is named, with the known one that was probably meant, and a value
-//! is named by its place.
+//! Strict parsing of requests, with helpful errors: an unknown field is named, with the
+//! known one that was probably meant, and a wrong value is named by its path.
 //!
-//! Types that are read in this way have `#[serde(deny_unknown_fields)]`.
+//! Types that are parsed in this way have `#[serde(deny_unknown_fields)]`.
 
 mod strict;
 
@@ -25,25 +24,25 @@ pub struct InputError {
     what: String,
 }
 
-/// Reads a JSON text. A name that is there twice is refused.
+/// Parses a JSON text. A repeated name is refused.
 ///
 /// # Errors
-/// When it is not JSON, or not what is wanted.
+/// When it is not JSON, or does not fit the type.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, InputError> {
     let value = strict::parse(bytes).map_err(|error| -> InputError { de::Error::custom(error) })?;
     from_value(value)
 }
 
-/// Reads what was JSON. A number such as `2.0` is an integer.
+/// Converts a JSON value. A number such as `2.0` is an integer.
 ///
 /// # Errors
-/// When it is not what is wanted.
+/// When it does not fit the type.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, InputError> {
     T::deserialize(Input(value))
 }
 
-/// The known name that was probably meant: the same in another spelling, or the
-/// one that looks most alike.
+/// Returns the known name that was probably meant: the same in another spelling, or the
+/// most similar one.
 #[must_use]
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.replace(['_', '-'], "").to_lowercase();
@@ -58,12 +57,11 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     (best.0 >= ALIKE).then_some(best.1)
 }
 
-/// As two names of which one has a typing mistake, and more than two that have
-/// nothing to do with each other.
+/// Minimum similarity of two names: below that of a name with a typing mistake, and above
+/// that of unrelated names.
 const ALIKE: f64 = 0.8;
 
-/// Whether a word is what is left of another when letters are left out, as `cmd`
-/// is of `command`.
+/// Whether a word is another one with letters left out, as `cmd` is of `command`.
 fn is_short_for(short: &str, long: &str) -> bool {
     let mut letters = long.chars();
     let starts_alike = short.chars().next() == long.chars().next();
@@ -71,7 +69,7 @@ fn is_short_for(short: &str, long: &str) -> bool {
 }
 
 impl InputError {
-    /// A name that is none of the known ones.
+    /// Returns the error for an unknown name.
     #[must_use]
     pub fn unknown(name: &str, known: &[&str]) -> Self {
         de::Error::custom(match (nearest(name, known), known) {
@@ -81,7 +79,7 @@ impl InputError {
         })
     }
 
-    /// A name that is there twice: of two values, one would be passed over.
+    /// Returns the error for a repeated name: one of its values would be ignored.
     #[must_use]
     pub fn twice(name: &str) -> Self {
         de::Error::custom(format!("{name:?} is there twice"))
@@ -92,7 +90,7 @@ impl InputError {
         de::Error::custom(format!("must be {wanted}, and is {}", shown(found)))
     }
 
-    /// The same seen from outside of a field.
+    /// Returns the same error seen from outside of a field.
     fn within(mut self, name: String) -> Self {
         self.path.insert(0, name);
         self
@@ -150,10 +148,10 @@ impl From<InputError> for Error {
     }
 }
 
-/// More of a text than is needed to find it in a request.
+/// How much of a text an error shows: enough to find it in a request.
 const SHOWN: usize = 60;
 
-/// A value as JSON has it.
+/// Returns a value as JSON.
 fn shown(found: Unexpected<'_>) -> String {
     match found {
         Unexpected::Bool(value) => value.to_string(),
@@ -180,8 +178,8 @@ fn shown(found: Unexpected<'_>) -> String {
     }
 }
 
-/// A value that is read. Whatever is wrong with one that lies in another, its
-/// place is told: also what a type of ours finds out after it was read.
+/// A value to be parsed. An error in a nested value has its path, also an error that one
+/// of our types finds after parsing.
 struct Input(Value);
 
 impl<'de> Deserializer<'de> for Input {
@@ -235,8 +233,7 @@ impl<'de> Deserializer<'de> for Input {
         }
     }
 
-    /// Fields have names: a list of values in the order in which a type of ours
-    /// happens to have them is none.
+    /// Refuses arrays: fields have names, and their order in a type is not part of the format.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
@@ -272,7 +269,7 @@ impl<'de> IntoDeserializer<'de, InputError> for Input {
 /// The fields of an object.
 struct Fields {
     rest: serde_json::map::IntoIter,
-    /// Whose name was read, and whose value was not.
+    /// The field whose name was read, but not its value.
     current: Option<(String, Value)>,
 }
 
@@ -322,9 +319,9 @@ impl<'de> SeqAccess<'de> for Items {
     }
 }
 
-/// JSON has one kind of number: `2.0` and `2` are the same.
+/// Visits a number. JSON has one kind of number: `2.0` and `2` are the same.
 fn visit_number<'de, V: Visitor<'de>>(number: &Number, visitor: V) -> Result<V::Value, InputError> {
-    /// Beyond this not every whole number is a float.
+    /// Beyond this, a float cannot represent every whole number.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if let Some(n) = number.as_u64() {
         return visitor.visit_u64(n);

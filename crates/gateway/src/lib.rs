@@ -1,7 +1,6 @@
-//! What the command line, HTTP and MCP have in common: answers as types
-//! ([`answer`]), errors with stable codes ([`Error`]), the reading of what they
-//! are sent ([`input`]), the requests and answers of
-//! the `runtime` tool ([`tool`]), and text for models ([`text`]).
+//! What the command line, HTTP and MCP have in common: answers as types ([`answer`]),
+//! errors with stable codes ([`Error`]), strict parsing of requests ([`input`]), the
+//! requests and answers of the `runtime` tool ([`tool`]), and text for models ([`text`]).
 //!
 //! Nothing here does I/O.
 

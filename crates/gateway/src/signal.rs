@@ -1,4 +1,4 @@
-//! Signals, as people name them.
+//! Names of signals.
 
 use rustix::process::Signal;
 
@@ -8,10 +8,10 @@ use rustix::process::Signal;
 )]
 pub struct UnknownSignal(String);
 
-/// The number of a signal that is given as `TERM`, `SIGTERM` or `15`.
+/// Returns the number of a signal given as `TERM`, `SIGTERM` or `15`.
 ///
 /// # Errors
-/// When there is none of that name.
+/// When there is no such signal.
 pub fn signal_number(name: &str) -> Result<i32, UnknownSignal> {
     let bare = name.strip_prefix("SIG").unwrap_or(name);
     let named = NAMED.iter().find(|(known, _)| *known == bare);
@@ -37,7 +37,7 @@ const NAMED: [(&str, Signal); 11] = [
     ("WINCH", Signal::WINCH),
 ];
 
-/// The names that are known, without `SIG`.
+/// The known names, without `SIG`.
 pub const SIGNALS: [&str; NAMED.len()] = {
     let mut names = [""; NAMED.len()];
     let mut n = 0;

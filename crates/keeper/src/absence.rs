@@ -1,20 +1,19 @@
 //! Notices that a session's directory is gone, or is somewhere else.
 //!
-//! A keeper whose directory somebody has deleted is found by nobody any more, and
-//! has to end by itself. The system tells it with a signal (dnotify): no thread,
-//! no look every so often, and no share of the few watches that inotify has for
-//! all programs of a user.
+//! A keeper whose directory was deleted can no longer be found, and has to end by itself.
+//! The system reports the deletion with a signal (dnotify): this needs no thread, no
+//! polling, and none of the few inotify watches that all programs of a user share.
 //!
-//! One that was moved (`mv project elsewhere`) is still the session's, and an open
-//! descriptor leads to it. Nothing tells of that, so it is looked for when there is
-//! something to do anyway.
+//! A directory that was moved (`mv project elsewhere`) still belongs to the session, and
+//! an open descriptor leads to it. No event reports the move, so it is checked when there
+//! is work to do anyway.
 
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Without these two nobody finds the keeper, nor what the session was.
+/// Without these two, neither the keeper nor the session's description can be found.
 const NEEDED: [&str; 2] = ["keeper.sock", "metadata.json"];
 
 #[derive(Debug)]
@@ -25,7 +24,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// From now on, SIGIO tells of whatever is deleted there. It must be blocked.
+    /// Reports deletions in the directory by SIGIO from now on. The signal must be
+    /// blocked.
     pub(crate) fn over(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let watch = Self::of(rustix::fs::open(path, flags, Mode::empty())?)?;
@@ -38,8 +38,8 @@ impl Watch {
         Ok(Self { directory, identity })
     }
 
-    /// Where the directory is, if it is not where it was: one call of the system
-    /// where it is, before each run.
+    /// Returns where the directory is, if it was moved. Costs one system call before each
+    /// run if it was not.
     pub(crate) fn moved_from(&self, path: &Path) -> Option<PathBuf> {
         let is_at = |path: &Path| {
             rustix::fs::stat(path).is_ok_and(|found| identity(&found) == self.identity)
@@ -47,17 +47,18 @@ impl Watch {
         if is_at(path) {
             return None;
         }
-        // The name of one that was deleted leads nowhere, and is left.
+        // The link of a deleted directory leads nowhere, and is ignored.
         let now = std::fs::read_link(format!("/proc/self/fd/{}", self.directory.as_raw_fd()));
         now.ok().filter(|now| is_at(now))
     }
 
-    /// What leads to the directory wherever it is, for all of the user's processes.
+    /// Returns a path that leads to the directory wherever it is, for all of the user's
+    /// processes.
     pub(crate) fn way(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.directory.as_raw_fd()).into()
     }
 
-    /// For the next signal: each is the only one of its kind.
+    /// Requests the next signal: each request yields only one.
     fn arm(&self) -> io::Result<()> {
         // SAFETY: the descriptor is open, and the call touches no memory.
         match unsafe { libc::fcntl(self.directory.as_raw_fd(), libc::F_NOTIFY, DN_DELETE) } {
@@ -66,7 +67,8 @@ impl Watch {
         }
     }
 
-    /// After a signal. Armed first, so that what goes meanwhile is told, too.
+    /// Whether the directory is gone, checked after a signal. The signal is requested
+    /// again first, so that deletions meanwhile are reported too.
     pub(crate) fn finds_nothing(&self) -> bool {
         let _ = self.arm();
         NEEDED.iter().all(|name| {

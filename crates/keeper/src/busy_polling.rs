@@ -1,45 +1,44 @@
-//! How long the keeper stays awake for what comes next.
+//! How long the keeper stays awake for the next event.
 //!
-//! A small run takes an interpreter some twenty microseconds. To put a process
-//! to sleep and to wake it on another core takes longer than that, above all on
-//! a virtual machine, which gives up a core that has nothing to do. So where the
-//! last run was over soon, the keeper looks out for the end of the next one for
-//! a moment before it sleeps; and where the last order came soon after the
-//! answer to the one before, it looks out for the next.
+//! A small run takes an interpreter some twenty microseconds. Putting a process to sleep
+//! and waking it on another core takes longer than that, above all on a virtual machine,
+//! which gives up an idle core. So if the last run ended soon, the keeper polls for the
+//! end of the next one for a moment before it sleeps; and if the last order came soon
+//! after the previous answer, it polls for the next order.
 //!
-//! It costs little, because it is done only where it was worth it the last time:
-//! each slow run and each pause between orders costs a [`MOMENT`] of one core at
-//! the most, and the next ones nothing. With one core, looking out would keep
-//! away the very process that is looked out for. Where others turn out to want
-//! the core, they get it, and it is not tried again for a while, which is twice as
-//! long each time: among many busy sessions every try is one too many.
+//! This costs little, because it is done only if it was worth it the last time: each slow
+//! run and each pause between orders costs at most a [`MOMENT`] of one core, and the next
+//! ones nothing. With one core, polling would keep away the very process that is awaited.
+//! If others turn out to want the core, they get it, and polling is not tried again for a
+//! while, which doubles each time: among many busy sessions every attempt is one too
+//! many.
 
 use std::time::{Duration, Instant};
 
-/// How long to look out: twice as long as small runs take.
+/// How long to poll: twice as long as small runs take.
 const MOMENT: Duration = Duration::from_micros(100);
 
-/// What came soon: from here a small run is told, whose end was slept through,
-/// from one that takes its time.
+/// What counts as soon: the limit between a small run whose end was slept through and a
+/// run that takes longer.
 const SOON: Duration = Duration::from_micros(200);
 
-/// Not looked out after others wanted the core: they will for longer than this,
-/// and if they still do then, for twice as long, up to the longest time.
+/// No polling for this long after others wanted the core. If they still want it then, the
+/// time doubles, up to the longest time.
 const CROWDED_FOR: Duration = Duration::from_millis(50);
 const CROWDED_LONG: Duration = Duration::from_millis(800);
 
 #[derive(Debug)]
 pub(crate) struct BusyPolling {
     has_cores: bool,
-    /// Others want the core.
+    /// Others want the core until then.
     crowded_until: Option<Instant>,
-    /// How long it is left to them the next time.
+    /// How long the core is left to others the next time.
     crowded_for: Duration,
     ends: Pace,
     orders: Pace,
 }
 
-/// Things that come one after the other, each a while after something else.
+/// Events of one kind, each awaited after some other event.
 #[derive(Debug, Default)]
 struct Pace {
     awaited_since: Option<Instant>,
@@ -82,13 +81,13 @@ impl BusyPolling {
         self.orders.came(now);
     }
 
-    /// Others were found to want the core.
+    /// Notes that others want the core.
     pub(crate) fn crowded(&mut self, now: Instant) {
         self.crowded_until = Some(now + self.crowded_for);
         self.crowded_for = CROWDED_LONG.min(self.crowded_for * 2);
     }
 
-    /// Nobody else was found to want it.
+    /// Notes that no other process wanted the core.
     pub(crate) fn undisturbed(&mut self) {
         self.crowded_for = CROWDED_FOR;
     }
@@ -102,7 +101,7 @@ impl BusyPolling {
         self.orders.is_awaited(now);
     }
 
-    /// Until when it is worth staying awake, if it is.
+    /// Returns until when it is worth staying awake, if at all.
     pub(crate) fn until(&self) -> Option<Instant> {
         let until = self.ends.until().or(self.orders.until()).filter(|_| self.has_cores)?;
         let is_crowded = self.crowded_until.is_some_and(|crowded| until < crowded);
@@ -136,7 +135,7 @@ mod tests {
         busy_polling.ordered(now);
         busy_polling.run_begun(now);
         assert_eq!(busy_polling.until(), Some(now + MOMENT));
-        // It was slow, so the next is not looked out for.
+        // It was slow, so there is no polling for the next.
         busy_polling.run_ended(now + LATE);
         busy_polling.run_begun(now + LATE);
         assert_eq!(busy_polling.until(), None);

@@ -1,15 +1,15 @@
-//! The sandbox of a session: what it is to be like, and the one that is there.
+//! The sandbox of a session: its plan, and the current instance.
 //!
-//! A session and the forks that share its files share it, too. Should its first
-//! process be killed, all that was inside is gone with it; the next kernel finds
-//! a new one, with the same layer.
+//! A session and the forks that share its files also share the sandbox. If its first
+//! process is killed, all processes inside end with it; the next kernel gets a new
+//! sandbox with the same layer.
 
 use rustix::process::Pid;
 use sessile_proc::Process;
 use sessile_protocol::{Boot, Code, Failure, OwnNetwork};
 use sessile_sandbox::Policy;
 use sessile_sandbox::apply::{End, Sandbox};
-use sessile_sandbox::limits::{Disk, Hold};
+use sessile_sandbox::limits::{Disk, LimitPlan};
 use sessile_sandbox::plan::environment::environment;
 use sessile_sandbox::plan::host::{Host, Wanted};
 use sessile_sandbox::plan::{self, Net, Place, Plan, User, WORKSPACE};
@@ -21,9 +21,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// The session's layer, in its directory.
+/// Name of the session's layer in its directory.
 pub(crate) const LAYER: &str = "layer";
-/// What kernels inside are given to read, in the same place.
+/// Name of the directory with files that kernels inside are given to read.
 const GIVEN: &str = "given";
 
 #[derive(Debug)]
@@ -32,24 +32,24 @@ pub(crate) struct Confined {
     given: PathBuf,
     search: OsString,
     sandbox: RefCell<Rc<Sandbox>>,
-    /// Processes that were told of by their numbers inside, by those.
+    /// Processes reported by their pids inside the sandbox, keyed by those.
     known: RefCell<BTreeMap<i32, Pid>>,
-    /// What its limits had done at the last look.
+    /// The incidents at the last check.
     seen: Cell<Incidents>,
-    /// Where its layer is, if that has no limit of its own.
+    /// The disk of its layer, if the layer has no limit.
     disk: Option<Disk>,
-    /// Who was not let out, and has not been told to any session yet.
+    /// Refusals that have not been passed to any session yet.
     refusals: RefCell<Vec<Notice>>,
 }
 
-/// What limits have done.
+/// Counts of what limits have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Incidents {
     /// Processes that were killed for memory.
     pub(crate) kills: u64,
     /// Processes that could not be started.
     pub(crate) refusals: u64,
-    /// Writes for which there was no room.
+    /// Writes for which there was no space.
     pub(crate) full: u64,
     /// Times that its programs were stopped because the disk was nearly full.
     pub(crate) stops: u64,
@@ -73,7 +73,7 @@ impl Incidents {
 }
 
 impl Confined {
-    /// Builds the sandbox that a session was started with, if it was.
+    /// Builds the sandbox that a session was started with, if it has one.
     pub(crate) fn of(boot: &Boot, scratch: &Path) -> Result<Option<Rc<Self>>, Failure> {
         let Some(policy) = &boot.sandbox else { return Ok(None) };
         let refused = |why: String| Failure::new(Code::Sandbox, why);
@@ -108,8 +108,8 @@ impl Confined {
             hidden,
         };
         let plan = plan::plan(&policy, &host, &place).map_err(|why| refused(why.to_string()))?;
-        crate::groups::write_down(&boot.directory, plan.hold.group.as_ref());
-        let has_open_layer = plan.hold.layer.is_none() && plan.has_layer();
+        crate::groups::write_down(&boot.directory, plan.limits.group.as_ref());
+        let has_open_layer = plan.limits.layer.is_none() && plan.has_layer();
         let disk = has_open_layer.then(|| Disk::of(&plan.base)).flatten();
         let sandbox = Sandbox::build(&plan).map_err(|why| refused(why.to_string()))?;
         Ok(Some(Rc::new(Self {
@@ -124,19 +124,19 @@ impl Confined {
         })))
     }
 
-    /// The environment that kernels start with.
+    /// Returns the environment that kernels start with.
     pub(crate) fn environment(&self, boot: &Boot) -> BTreeMap<OsString, OsString> {
         let host = crate::keeper::inherited(boot);
         let given = boot.env.iter().map(|(name, value)| (name.into(), value.into()));
         environment(host, &self.search, given, self.plan.user, &self.plan.net)
     }
 
-    /// The sandbox, as long as it is there.
+    /// Returns the current sandbox, which may have ended.
     pub(crate) fn sandbox(&self) -> Rc<Sandbox> {
         Rc::clone(&self.sandbox.borrow())
     }
 
-    /// The same; a new one if its first process has been ended.
+    /// Returns the sandbox; a new one if its first process has ended.
     pub(crate) fn living(&self) -> io::Result<Rc<Sandbox>> {
         let sandbox = self.sandbox();
         if sandbox.is_alive() {
@@ -150,7 +150,7 @@ impl Confined {
         Ok(fresh)
     }
 
-    /// What its limits have done since the last look.
+    /// Returns what its limits have done since the last check.
     pub(crate) fn take_incidents(&self) -> Incidents {
         let stops = self.disk.as_ref().map_or(0, Disk::stops);
         let now = Incidents { stops, ..Incidents::of(&self.sandbox.borrow()) };
@@ -158,27 +158,27 @@ impl Confined {
     }
 
     /// What it may use, and what holds it to that.
-    pub(crate) fn hold(&self) -> &Hold {
-        &self.plan.hold
+    pub(crate) fn limits(&self) -> &LimitPlan {
+        &self.plan.limits
     }
 
-    /// The disk that its layer is on, if nothing else limits that.
+    /// Returns the disk of its layer, if nothing else limits that.
     pub(crate) fn disk(&self) -> Option<&Disk> {
         self.disk.as_ref()
     }
 
-    /// Where what is written is kept.
+    /// Returns the directory for what is written.
     pub(crate) fn layer(&self) -> &Path {
         &self.plan.base
     }
 
-    /// Where kernels inside find what they are given to read; they cannot write
+    /// Returns the directory where kernels inside find files to read; they cannot write
     /// there.
     pub(crate) fn given(&self) -> &Path {
         &self.given
     }
 
-    /// Its own network, if it has one.
+    /// Returns its own network, if it has one.
     pub(crate) fn network(&self) -> Option<OwnNetwork> {
         match self.plan.net {
             Net::Hosts => None,
@@ -190,7 +190,7 @@ impl Confined {
         }
     }
 
-    /// Takes those refusals that are somebody's.
+    /// Takes the refusals that `is_ones` selects.
     pub(crate) fn take_refusals(&self, is_ones: impl Fn(&Notice) -> bool) -> Vec<Notice> {
         let sandbox = self.sandbox();
         let Some(proxy) = sandbox.proxy() else { return Vec::new() };
@@ -201,18 +201,19 @@ impl Confined {
         taken
     }
 
-    /// Whether there are some that were nobody's.
+    /// Whether there are refusals that no session has taken.
     pub(crate) fn has_refusals(&self) -> bool {
         !self.refusals.borrow().is_empty()
     }
 
-    /// Where runs begin.
+    /// Returns the directory where runs begin.
     pub(crate) fn work_dir(&self) -> &'static Path {
         Path::new(WORKSPACE)
     }
 
-    /// A child of this process has ended. Without those who serve it a sandbox
-    /// is of no use: the next kernel gets a new one. A proxy is started again.
+    /// Handles the end of a child of this process. A sandbox without its attendants is of
+    /// no use: it is killed, and the next kernel gets a new one. A proxy is started
+    /// again.
     pub(crate) fn has_ended(&self, pid: Pid) {
         let sandbox = self.sandbox();
         if sandbox.attendants().any(|one| one == pid) {
@@ -223,13 +224,13 @@ impl Confined {
         }
     }
 
-    /// The process that has this number inside; it is told of when it ends.
+    /// Returns the process with this pid inside, and reports its end later.
     pub(crate) fn process(&self, inside: Pid) -> Option<Pid> {
         let number = inside.as_raw_nonzero().get();
         let init = self.sandbox().init();
         let me = rustix::process::getpid();
         let candidates = crate::processes::descendants(me).into_iter();
-        // Others outside, or in a sandbox of their own, may have the same number.
+        // Processes outside, or in a sandbox of their own, may have the same pid.
         let inside = namespace_of(init)?;
         let is_it = |pid: &Pid| {
             *pid != init
@@ -241,14 +242,14 @@ impl Confined {
         Some(found)
     }
 
-    /// Who its programs are.
+    /// Returns the user of its programs.
     pub(crate) fn user(&self) -> User {
         self.plan.user
     }
 
-    /// Whether there is anybody inside but the first process and this one.
+    /// Whether there is any process inside other than the first one and this one.
     pub(crate) fn has_others_than(&self, process: Pid) -> io::Result<bool> {
-        // The sandbox's own list: it has nobody else.
+        // The sandbox's own /proc lists only its processes.
         let own = self.sandbox().outside(Path::new("/proc"));
         let known = [Some(1), inner_number(process)];
         for entry in std::fs::read_dir(own)? {
@@ -260,8 +261,7 @@ impl Confined {
         Ok(false)
     }
 
-    /// Processes that have ended and had lost their parents, of those that were
-    /// asked for.
+    /// Takes the orphaned processes that have ended, of those returned by `process`.
     pub(crate) fn take_ends(&self) -> Vec<(Pid, i32)> {
         let mut known = self.known.borrow_mut();
         let ends = self.sandbox().take_ends().into_iter();
@@ -269,7 +269,7 @@ impl Confined {
     }
 }
 
-/// A directory for nobody else, without what an earlier keeper has left there.
+/// Creates an empty private directory, without what an earlier keeper has left there.
 fn make_empty(path: PathBuf) -> io::Result<PathBuf> {
     match std::fs::remove_dir_all(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -279,7 +279,7 @@ fn make_empty(path: PathBuf) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// The directory of a session's layer: a fork's may be that of its original.
+/// Returns the directory of a session's layer: a fork may use that of its original.
 fn layer_of(directory: &Path) -> io::Result<PathBuf> {
     let path = directory.join(LAYER);
     match std::fs::canonicalize(&path) {
@@ -298,12 +298,12 @@ impl Drop for Confined {
     }
 }
 
-/// The namespace that a process has its innermost number in.
+/// Returns the pid namespace in which a process has its innermost pid.
 fn namespace_of(pid: Pid) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{}/ns/pid", pid.as_raw_nonzero())).ok()
 }
 
-/// The number of a process in the innermost of its namespaces.
+/// Returns the pid of a process in its innermost namespace.
 fn inner_number(pid: Pid) -> Option<i32> {
     Process::new(pid).namespace_numbers()?.last().copied()
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// A client that has this much unread is not served further until it reads.
+/// A client with this many unread bytes is not served until it reads.
 const BACKLOG: usize = 4 << 20;
 
 #[derive(Debug)]
@@ -22,11 +22,11 @@ struct Connection {
 
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    /// None until it can be connected to.
+    /// None until clients can connect.
     listener: Option<OwnedFd>,
     open: BTreeMap<ClientId, Connection>,
     last: u64,
-    /// Closed since they were last asked for.
+    /// Clients that have gone since `take_gone` was last called.
     gone: Vec<ClientId>,
 }
 
@@ -46,7 +46,7 @@ impl Connections {
         self.listener.is_some()
     }
 
-    /// The clients that have gone since the last time.
+    /// Returns the clients that have gone since the last call.
     pub(crate) fn take_gone(&mut self) -> Vec<ClientId> {
         std::mem::take(&mut self.gone)
     }
@@ -62,8 +62,8 @@ impl Connections {
             return;
         };
         while let Ok(socket) = rustix::net::accept_with(listener, flags) {
-            // The directory's mode keeps others out; this keeps them out even
-            // if somebody opens it up.
+            // The directory's mode keeps other users out; this check does so even if the
+            // directory is opened up.
             let peer = rustix::net::sockopt::socket_peercred(&socket);
             let me = rustix::process::geteuid();
             if !peer.is_ok_and(|peer| peer.uid == me || peer.uid.is_root()) {
@@ -83,8 +83,8 @@ impl Connections {
         }
     }
 
-    /// Reads what a client has sent. The calls in it; a client that is gone,
-    /// or that sends something else, is dropped.
+    /// Reads what a client has sent. Returns the calls in it. A client that is gone, or
+    /// that sends something else, is dropped.
     pub(crate) fn receive(
         &mut self,
         client: ClientId,
@@ -131,8 +131,8 @@ impl Connections {
         calls
     }
 
-    /// Answers. A client that does not read never holds anything up: what it
-    /// has not taken waits in memory, and no more is accepted from it.
+    /// Sends an answer. A client that does not read never blocks the keeper: its unread
+    /// answers wait in memory, and no more requests are accepted from it.
     pub(crate) fn send(&mut self, client: ClientId, reply: &Reply, reactor: &Reactor<Source>) {
         if let Some(connection) = self.open.get_mut(&client) {
             let frame = encode(reply);
@@ -173,7 +173,7 @@ impl Connections {
         let wanted = match connection.unsent.len() {
             0 => Interest::Read,
             1..=BACKLOG => Interest::ReadWrite,
-            // What it sends stays unread, and must not wake us for nothing.
+            // Requests stay unread, and must not wake us for nothing.
             _ => Interest::Write,
         };
         if std::mem::discriminant(&wanted) != std::mem::discriminant(&connection.interest) {

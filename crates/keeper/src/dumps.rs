@@ -1,14 +1,13 @@
-//! Files with the states of kernels: where a kernel writes one, where it is
-//! kept, and how a new kernel gets it.
+//! Files with the states of kernels: where a kernel writes one, where it is kept, and how
+//! a new kernel gets it.
 //!
-//! Without a sandbox all of it is one folder of the session's directory. In one,
-//! a kernel writes to a directory in memory that only the sandbox has, and what
-//! it has written is copied from there. It reads from one that only keepers
-//! write to.
+//! Without a sandbox all of this is one folder of the session's directory. In a sandbox,
+//! a kernel writes to a directory in memory that only the sandbox has, and the files are
+//! copied from there. It reads from a directory that only keepers write to.
 //!
-//! Invariant: in a directory that somebody inside can write to, no name is
-//! trusted and no link followed; and a path that a kernel tells is only ever
-//! compared, or taken for a name in such a directory.
+//! Invariant: in a directory that processes inside can write to, no name is trusted and
+//! no link followed. A path that a kernel reports is only compared, or used as a name in
+//! such a directory.
 
 use crate::confined::Confined;
 use crate::kernels::outcome_file;
@@ -21,7 +20,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// How the names begin that kernels are asked to write to.
+/// Prefixes of the names that kernels are asked to write to.
 const IMAGE: &str = "image-";
 const SAVE: &str = "save-";
 
@@ -31,7 +30,7 @@ pub(crate) struct Dumps {
     confined: Option<Rc<Confined>>,
 }
 
-/// Where a path of ours is.
+/// Location of one of our paths.
 enum Place<'a> {
     /// In the sandbox, under that name.
     Inside(&'a Confined, String),
@@ -43,12 +42,12 @@ impl Dumps {
         Self { directory, confined }
     }
 
-    /// Where a kernel is to write an image: nothing is there.
+    /// Returns a free path where a kernel is to write an image.
     pub(crate) fn for_image(&self, what: &str) -> io::Result<PathBuf> {
         self.order(&format!("{IMAGE}{what}"))
     }
 
-    /// The same for a save.
+    /// Does the same for a save.
     pub(crate) fn for_save(&self, what: &str) -> io::Result<PathBuf> {
         self.order(&format!("{SAVE}{what}"))
     }
@@ -63,8 +62,8 @@ impl Dumps {
         Ok(path)
     }
 
-    /// A kernel has written its state there: the file in the session's folder,
-    /// where no kernel can change it if it is in a sandbox.
+    /// Returns the state that a kernel has written, as a file in the session's folder. A
+    /// kernel in a sandbox cannot change it there.
     pub(crate) fn collect(&self, path: &Path) -> io::Result<PathBuf> {
         match self.place(path).ok_or(io::ErrorKind::NotFound)? {
             Place::Here(path) => Ok(path),
@@ -80,7 +79,7 @@ impl Dumps {
         }
     }
 
-    /// What the writer of a dump has said of it.
+    /// Returns the report of a dump's writer.
     pub(crate) fn outcome(&self, dump: &Path) -> Option<Vec<u8>> {
         match self.place(&outcome_file(dump))? {
             Place::Here(path) => read_left(&path).ok(),
@@ -93,7 +92,7 @@ impl Dumps {
         }
     }
 
-    /// Removes a dump that a kernel was asked for, and what is said of it.
+    /// Removes a dump that a kernel was asked for, and the report about it.
     pub(crate) fn remove(&self, dump: &Path) {
         for path in [dump.to_owned(), outcome_file(dump)] {
             match self.place(&path) {
@@ -106,7 +105,7 @@ impl Dumps {
         }
     }
 
-    /// The same of one that a kernel tells of, and that nobody wants any more.
+    /// Does the same for a dump that a kernel reports and that is no longer wanted.
     pub(crate) fn remove_told(&self, dump: &Path) {
         match self.place(dump) {
             Some(Place::Here(_)) if self.confined.is_some() => {}
@@ -114,7 +113,7 @@ impl Dumps {
         }
     }
 
-    /// Whether there is no room where kernels write.
+    /// Whether there is no space where kernels write.
     pub(crate) fn are_full(&self) -> bool {
         let room = match &self.confined {
             Some(confined) => confined.sandbox().private_bytes().map(|(used, all)| all - used),
@@ -123,7 +122,7 @@ impl Dumps {
         room == Some(0)
     }
 
-    /// What a path stands for, if it is one that a kernel was asked to write to.
+    /// Returns the location of a path, if a kernel was asked to write to it.
     fn place(&self, path: &Path) -> Option<Place<'_>> {
         let name = path.file_name()?.to_str()?;
         if ![IMAGE, SAVE].iter().any(|ours| name.starts_with(ours)) {
@@ -138,7 +137,7 @@ impl Dumps {
         }
     }
 
-    /// Another name for a state, in a session's folder.
+    /// Links a state under another name in a session's folder.
     pub(crate) fn link(&self, name: &str, to: &Directory) -> io::Result<String> {
         let from = self.directory.dump(name).ok_or(io::ErrorKind::NotFound)?;
         let folder = to.make_kernels().map_err(io::Error::other)?;
@@ -147,18 +146,18 @@ impl Dumps {
         Ok(linked)
     }
 
-    /// Has a kernel find a state: the path that it is told.
+    /// Makes a state available to a kernel. Returns the path for the kernel.
     pub(crate) fn give(&self, name: &str) -> io::Result<PathBuf> {
         let kept = self.directory.dump(name).ok_or(io::ErrorKind::NotFound)?;
         let Some(confined) = &self.confined else { return Ok(kept) };
-        // Forks share the sandbox, and each has names of its own.
+        // Forks share the sandbox, and each has its own names.
         let session = self.directory.path().file_name().unwrap_or_default().to_string_lossy();
         let given = format!("{session}-{name}");
         link_or_copy(&kept, &confined.given().join(&given))?;
         Ok(Path::new(GIVEN).join(given))
     }
 
-    /// The kernel has read it.
+    /// Removes the file after the kernel has read it.
     pub(crate) fn take_back(&self, given: &Path) {
         let name = given.strip_prefix(GIVEN).ok().and_then(Path::file_name);
         if let (Some(confined), Some(name)) = (&self.confined, name) {
@@ -167,18 +166,18 @@ impl Dumps {
     }
 }
 
-/// A list of what could not be written down.
+/// Limit for the list of what could not be written.
 const LONGEST_OUTCOME: u64 = 16 << 20;
 
-/// In the place of what is there. Both folders are ours; a link in the place of
-/// a file is not followed all the same.
+/// Replaces `to`. Both folders are ours; still, a link in the place of a file is not
+/// followed.
 fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
     let _ = std::fs::remove_file(to);
     let (file, length) = open_left(from)?;
     std::fs::hard_link(from, to).or_else(|_| write_new(to, file, length))
 }
 
-/// Copies so much of a file into a new one, or leaves nothing.
+/// Copies `length` bytes of a file into a new one, or leaves nothing.
 fn write_new(to: &Path, from: File, length: u64) -> io::Result<()> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::open(to, flags, 0o600.into())?);

@@ -1,21 +1,20 @@
-//! The sessions of one keeper process: one, and its forks.
+//! The sessions of one keeper process: a session and its forks.
 //!
-//! A copy of a live interpreter is a child of this process, and only its parent
-//! hears of its end; so a session and its forks have one keeper. Beyond that
-//! they have nothing in common: each has its own socket, files, clients and
-//! limits, and waits for its own events.
+//! A copy of a running interpreter is a child of this process, and only its parent learns
+//! of its end; so a session and its forks have one keeper. They share nothing else: each
+//! has its own socket, files, clients and limits, and waits for its own events.
 //!
 //! ```text
 //!  one session:   its own epoll              (no cost for what most never need)
 //!  several:       an epoll of their epolls   (whoever has news gets its turn)
 //! ```
 //!
-//! Invariants: the process lives as long as one of them does; the end of one
-//! touches nothing of the others; each child that ends is told to whom it
-//! belonged.
+//! Invariants: the process lives as long as one of the sessions does; the end of one does
+//! not affect the others; the end of each child is reported to the session that it
+//! belonged to.
 
 use crate::guardian;
-use crate::keeper::{ForkOutcome, Keeper, Position, Whose};
+use crate::keeper::{ForkOutcome, Keeper, Position, RefusalScope};
 use crate::processes::{self, Reaped};
 use crate::reactor::{Interest, Key, Reactor};
 use rustix::process::Signal;
@@ -29,18 +28,18 @@ pub(crate) struct Family {
     /// The eldest first.
     members: Vec<Member>,
     last: MemberNo,
-    /// Waits for all of them, once there are several.
+    /// Waits for all members, once there are several.
     all: Option<Reactor<MemberNo>>,
 }
 
 struct Member {
     session: Keeper,
     number: MemberNo,
-    /// The reactor of all watches it.
+    /// Whether the reactor of all watches it.
     is_watched: bool,
 }
 
-/// Names a member in the reactor of all.
+/// Identifies a member in the reactor of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MemberNo(u64);
 
@@ -55,7 +54,7 @@ impl Key for MemberNo {
 }
 
 impl Family {
-    /// Becomes the keeper: in a process of its own, detached from the caller's.
+    /// Becomes the keeper, in a separate process that is detached from the caller's.
     pub(crate) fn start(boot: Boot, origin: guardian::Origin) -> Result<Self, Failure> {
         let mut first = Keeper::start(boot, origin)?;
         let storage =
@@ -72,7 +71,7 @@ impl Family {
         if let Some(first) = self.members.first_mut() {
             first.session.open();
         }
-        // One that could not start has finished already.
+        // A session that could not start has finished already.
         self.let_go();
         while !self.members.is_empty() {
             if self.take_turns().is_err() {
@@ -89,7 +88,7 @@ impl Family {
         }
     }
 
-    /// Waits for news, and lets whoever has some act on it.
+    /// Waits for events, and lets the members that have some handle them.
     fn take_turns(&mut self) -> io::Result<()> {
         let Some(all) = self.all.as_mut().filter(|_| self.members.len() > 1) else {
             let Some(only) = self.members.first_mut() else {
@@ -100,11 +99,11 @@ impl Family {
         };
         let members = self.members.iter_mut();
         let patience = members.filter_map(|member| member.session.patience()).min();
-        let awake = self.members.iter().filter_map(|member| member.session.awake_until()).max();
+        let awake = self.members.iter().filter_map(|member| member.session.poll_until()).max();
         let mut news = Vec::new();
         let lookout = all.wait(patience, awake, &mut news)?;
         for member in &mut self.members {
-            member.session.looked_out(lookout);
+            member.session.note_core_use(lookout);
             if news.contains(&member.number) || member.session.patience() == Some(0) {
                 member.session.turn(Some(0))?;
             }
@@ -142,17 +141,17 @@ impl Family {
         self.members.iter_mut().for_each(|member| member.session.look_for_end());
     }
 
-    /// A sandbox is that of a session and its forks: one of them has heard of a
-    /// refusal that may be another's.
+    /// Distributes refusals: a session and its forks share a sandbox, and one member may
+    /// have received a refusal that concerns another.
     fn share_refusals(&mut self) {
         if self.members.iter().any(|member| member.session.has_refusals()) {
-            for whose in [Whose::Own, Whose::Anybodys] {
+            for whose in [RefusalScope::Own, RefusalScope::Anybodys] {
                 self.members.iter_mut().for_each(|member| member.session.take_refusals(whose));
             }
         }
     }
 
-    /// Forks become members.
+    /// Makes forks members.
     fn take_in(&mut self) {
         let new_forks: Vec<Keeper> =
             self.members.iter_mut().flat_map(|member| member.session.take_new_forks()).collect();
@@ -167,7 +166,7 @@ impl Family {
         self.tell_positions();
     }
 
-    /// Tells of copies that were not made; ends forks that nobody wants.
+    /// Reports copies that could not be made, and ends unwanted forks.
     fn pass_on(&mut self) {
         for at in 0..self.members.len() {
             let failed = self.members[at].session.take_failed_copies();
@@ -183,7 +182,7 @@ impl Family {
         }
     }
 
-    /// Tells parents that their forks have come up, or have not.
+    /// Tells parents whether their forks have started.
     fn announce(&mut self) {
         let outcomes: Vec<ForkOutcome> = self
             .members
@@ -198,7 +197,7 @@ impl Family {
         }
     }
 
-    /// Those that have ended leave.
+    /// Removes the members that have ended.
     fn let_go(&mut self) {
         let before = self.members.len();
         let all = self.all.as_ref();
@@ -214,7 +213,7 @@ impl Family {
         }
     }
 
-    /// Tells each member whether there are others; somebody minds the signals.
+    /// Tells each member whether there are others, and makes one watch the signals.
     fn tell_positions(&mut self) {
         let is_alone = self.members.len() == 1;
         if !is_alone && self.all.is_none() {

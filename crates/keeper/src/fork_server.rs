@@ -1,11 +1,10 @@
-//! The process that a long-lived client's keepers are forked from.
+//! The process from which the keepers of a long-lived client are forked.
 //!
-//! It has one thread and a heap that is as good as unused, so that a fork of it
-//! is a keeper like one that was started as a program, without what that costs.
-//! It takes boots on its stdin, each with the pipe for the keeper's report, and
-//! ends with its client.
+//! It has one thread and an almost unused heap, so a fork of it is a keeper like one that
+//! was started as a program, at lower cost. It takes boots on its stdin, each with the
+//! pipe for the keeper's report, and ends with its client.
 //!
-//! Invariants: it holds nothing of any session, and the end of it touches none.
+//! Invariants: it holds nothing of any session, and its end affects none.
 
 use crate::guardian::{self, Origin, Side};
 use crate::shortage::of_start;
@@ -19,20 +18,20 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-/// Those that a terminal or a supervisor sends to all of a server's processes:
-/// this one goes with its socket.
+/// Signals that a terminal or a supervisor sends to all of a server's processes: this one
+/// ends with its socket instead.
 const IGNORED: [libc::c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
 pub(crate) fn serve() -> ExitCode {
     for signal in IGNORED {
         set_disposition(signal, libc::SIG_IGN);
     }
-    // Guardians that end are nobody's to wait for.
+    // No process waits for guardians that end.
     set_disposition(libc::SIGCHLD, libc::SIG_IGN);
     let mut buffer = vec![0; MAX_FORKED_BOOT];
     loop {
         match receive(&mut buffer) {
-            // Its client is gone.
+            // The client is gone.
             Ok((0, _)) => return ExitCode::SUCCESS,
             Ok((length, Some(report))) => match guardian::fork() {
                 Ok(Side::Child) => return begin(&buffer[..length], &report),
@@ -51,7 +50,7 @@ pub(crate) fn serve() -> ExitCode {
     }
 }
 
-/// In the new process: as if it had been started as a program.
+/// In the new process: continues as if it had been started as a program.
 fn begin(frame: &[u8], report: &OwnedFd) -> ExitCode {
     for signal in IGNORED.into_iter().chain([libc::SIGCHLD]) {
         set_disposition(signal, libc::SIG_DFL);
@@ -77,7 +76,7 @@ fn set_disposition(signal: libc::c_int, disposition: libc::sighandler_t) {
     unsafe { libc::signal(signal, disposition) };
 }
 
-/// The next boot's length, and the pipe that came with it.
+/// Receives the next boot. Returns its length, and the pipe that came with it.
 fn receive(buffer: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -106,10 +105,10 @@ fn take_name(boot: &Boot) {
         return;
     }
     let offset: usize = others.iter().map(|word| word.len() + 1).sum();
-    // SAFETY: the C library has this name point to the first argument. The
-    // system puts all arguments in one piece, each with a zero after it, on the
-    // stack of the first thread, which nobody else looks at; the bytes written
-    // lie in the last of them, which was compared above.
+    // SAFETY: the C library has this name point to the first argument. The system puts
+    // all arguments in one piece, each followed by a zero, on the stack of the first
+    // thread, which nothing else reads; the bytes written lie in the last argument, which
+    // was compared above.
     unsafe {
         std::ptr::copy_nonoverlapping(
             id.as_ptr(),

@@ -1,18 +1,18 @@
-//! The control groups of a session that has limits: known to its guardian from
-//! the start, and written down for whoever comes after both are gone.
+//! The control groups of a session with limits: known to its guardian from the start, and
+//! recorded in a file for a successor after both are gone.
 
 use sessile_protocol::Boot;
-use sessile_sandbox::limits::{self, GroupPlan, Means};
+use sessile_sandbox::limits::{self, GroupPlan, LimitPlan, LimitSupport};
 use sessile_sandbox::{Limits, Policy};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// In the session's directory: one path a line.
+/// In the session's directory: one path per line.
 const FILE: &str = "groups";
 
-/// Where a session's groups may be.
+/// Possible locations of a session's groups.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     tops: Vec<PathBuf>,
@@ -20,40 +20,41 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Of a session that is about to be started.
+    /// Returns the groups of a session that is about to be started.
     pub(crate) fn of(boot: &Boot) -> Self {
         let policy: Option<Policy> =
             boot.sandbox.as_ref().and_then(|policy| serde_json::from_str(policy).ok());
         let Some(policy) = policy.filter(|policy| policy.limits != Limits::default()) else {
             return Self::default();
         };
-        let hold = limits::hold(&policy.limits, &Means::look(), &name_of(boot)).ok();
-        let tops = hold.and_then(|hold| hold.group).map(|group| group.tops());
+        let plan = LimitPlan::new(&policy.limits, &LimitSupport::detect(), &name_of(boot)).ok();
+        let tops = plan.and_then(|plan| plan.group).map(|group| group.tops());
         Self { tops: tops.unwrap_or_default(), session: boot.session.to_string() }
     }
 
-    /// Of a session whose keeper is gone.
+    /// Returns the groups of a session whose keeper is gone.
     pub(crate) fn written_down(boot: &Boot) -> Self {
         let text = std::fs::read_to_string(boot.directory.join(FILE)).unwrap_or_default();
         Self { tops: text.lines().map(PathBuf::from).collect(), session: boot.session.to_string() }
     }
 
-    /// Removes them, with what is left in them.
+    /// Removes the groups, with what is left in them.
     pub(crate) fn remove(&self) {
         limits::remove(&self.tops, &self.session);
     }
 }
 
-/// What they are called. A durable session may be in use in several directories of a
-/// machine at once, until the first of them hears that it has moved; whoever ends one
-/// leaves the groups of the others alone.
+/// Returns the name of the groups. A durable session may be in use in several directories
+/// of a machine at once, until the first of them learns that it has moved; ending one
+/// must not affect the groups of the others.
 pub(crate) fn name_of(boot: &Boot) -> String {
     let mut hasher = DefaultHasher::new();
     boot.directory.hash(&mut hasher);
     format!("{}-{:08x}", boot.session, hasher.finish() >> 32)
 }
 
-/// Before there are any. Should that fail, the guardian knows them.
+/// Records the groups before they are created. If that fails, the guardian still knows
+/// them.
 pub(crate) fn write_down(directory: &Path, group: Option<&GroupPlan>) {
     let Some(group) = group else { return };
     let lines: Vec<String> =

@@ -1,5 +1,5 @@
-//! The process above the keeper. It does one thing: when the keeper is gone,
-//! however it went, it ends whatever the keeper had started.
+//! The process above the keeper. It does one thing: when the keeper is gone, for whatever
+//! reason, it ends everything that the keeper had started.
 //!
 //! ```text
 //!  client ──spawns──► launcher ──forks──► guardian ──forks──► keeper ──► kernels
@@ -7,18 +7,18 @@
 //!  client ──asks──► fork server ──forks──► guardian …
 //! ```
 //!
-//! Kernels have SIGKILL as their parent-death signal, but what *they* started
-//! (`setsid`, `nohup`, double forks) would outlive a keeper that was killed
-//! with -9. As the next subreaper up the tree the guardian inherits them. It
-//! shares its pages with the keeper and costs a few dozen kilobytes. It must
-//! not allocate, open or log: there is nothing that could fail.
+//! Kernels have SIGKILL as their parent-death signal, but the processes that *they*
+//! started (`setsid`, `nohup`, double forks) would outlive a keeper that was killed with
+//! -9. As the next subreaper up the tree, the guardian inherits them. It shares its pages
+//! with the keeper and costs a few dozen kilobytes. It must not allocate, open or log, so
+//! that nothing can fail.
 
 use crate::groups::Groups;
 use crate::processes;
 use rustix::process::Signal;
 use std::path::Path;
 
-/// How the process came to be that a keeper is started in.
+/// How the process was created in which a keeper starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// As a program, which its client waits for.
@@ -27,9 +27,8 @@ pub(crate) enum Origin {
     Forked,
 }
 
-/// Splits the calling process, which must have only one thread: the launcher
-/// ends here, the guardian stays until all is over, and only the keeper
-/// returns.
+/// Splits the calling process, which must have only one thread: the launcher ends here,
+/// the guardian stays until everything is over, and only the keeper returns.
 pub(crate) fn detach(origin: Origin, scratch: &Path, groups: &Groups) -> std::io::Result<()> {
     if origin == Origin::Launched
         && let Side::Parent(_) = fork()?
@@ -54,16 +53,16 @@ pub(crate) enum Side {
 }
 
 pub(crate) fn fork() -> std::io::Result<Side> {
-    // SAFETY: the process has a single thread (the caller's duty, and nothing
-    // in this program starts one before), so the child has a consistent heap.
+    // SAFETY: the process has a single thread (the caller guarantees it, and nothing in
+    // this program starts one before), so the child has a consistent heap.
     match unsafe { libc::fork() } {
         -1 => Err(std::io::Error::last_os_error()),
         pid => Ok(rustix::process::Pid::from_raw(pid).map_or(Side::Child, Side::Parent)),
     }
 }
 
-/// A terminal's hang-up or a stray SIGTERM must not take the session with it;
-/// the keeper handles its own.
+/// Ignores signals: a terminal's hang-up or a stray SIGTERM must not end the session. The
+/// keeper handles its own signals.
 fn ignore_signals() {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGPIPE, libc::SIGQUIT] {
         // SAFETY: setting a disposition to "ignore" touches no memory of ours.
@@ -72,7 +71,7 @@ fn ignore_signals() {
 }
 
 fn guard(keeper: rustix::process::Pid, scratch: &Path, groups: &Groups) -> ! {
-    // The report pipe's reader must not wait for us.
+    // The reader of the report pipe must not wait for us.
     for fd in 0..3 {
         // SAFETY: nothing in the guardian uses the standard streams.
         unsafe { libc::close(fd) };
@@ -83,7 +82,7 @@ fn guard(keeper: rustix::process::Pid, scratch: &Path, groups: &Groups) -> ! {
                 if status.exit_status().is_none() && status.terminating_signal().is_none() {
                     continue;
                 }
-                processes::exterminate();
+                processes::kill_all_descendants();
                 let _ = crate::scratch::remove_tree(scratch);
                 groups.remove();
                 std::process::exit(0);
@@ -94,7 +93,8 @@ fn guard(keeper: rustix::process::Pid, scratch: &Path, groups: &Groups) -> ! {
     }
 }
 
-/// Signals that the keeper reads from a descriptor, in order with all else.
+/// Returns a descriptor for signals, so that the keeper reads them in order with other
+/// events.
 pub(crate) fn signal_descriptor() -> std::io::Result<std::os::fd::OwnedFd> {
     use std::os::fd::FromRawFd;
     // SAFETY: the set is initialised by sigemptyset before it is read, and the
@@ -115,7 +115,7 @@ pub(crate) fn signal_descriptor() -> std::io::Result<std::os::fd::OwnedFd> {
     }
 }
 
-/// The signals that have come since the last look.
+/// Returns the signals that have come since the last call.
 pub(crate) fn take_signals(fd: &std::os::fd::OwnedFd) -> Vec<Signal> {
     let mut found = Vec::new();
     let mut info = [0u8; std::mem::size_of::<libc::signalfd_siginfo>()];

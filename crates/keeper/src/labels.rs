@@ -1,14 +1,14 @@
-//! A mark that every process of a fork carries, whatever it does.
+//! A mark that every process of a fork keeps, whatever it does.
 //!
-//! Several sessions have one keeper, which inherits what loses its parent. A
-//! process may throw its environment away, leave its process session and close
-//! all files; what it cannot help handing on to its children are its limits. One
-//! of them is for real-time scheduling only: how many microseconds such a
-//! process may compute without ever waiting. A soft limit of tens of thousands of
-//! years limits nothing, and has room for a number that tells whose a process is.
+//! Several sessions share one keeper, which inherits orphaned processes. A process may
+//! discard its environment, leave its process session and close all files, but its
+//! children always inherit its resource limits. One of these limits is for real-time
+//! scheduling only: how many microseconds such a process may compute without ever
+//! waiting. A soft limit of tens of thousands of years limits nothing, and has room for a
+//! number that identifies the session.
 //!
-//! The first session of a keeper has no label: what most never need costs them
-//! nothing.
+//! The first session of a keeper has no label, so that sessions without forks have no
+//! extra cost.
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use sessile_proc::Process;
@@ -32,20 +32,19 @@ impl Label {
         (LEAST..=MOST).contains(&limit).then_some(Self(limit))
     }
 
-    /// What a process says; none also where user code has a limit of its own.
+    /// Returns the label of a process; none also if user code has set its own limit.
     pub(crate) fn of_process(pid: Pid) -> Option<Self> {
         limit(pid)?.current.and_then(Self::from_limit)
     }
 
-    /// On a process that was copied from another session's.
+    /// Labels a process that was copied from another session's.
     pub(crate) fn put_on(self, pid: Pid) {
         if let Some(now) = limit(pid).filter(|now| self.fits(*now)) {
             let _ = prlimit(Some(pid), Resource::Rttime, self.in_place_of(now));
         }
     }
 
-    /// On this process, which is about to become a kernel. Only makes system
-    /// calls.
+    /// Labels this process, which is about to become a kernel. Only makes system calls.
     pub(crate) fn put_on_self(self) {
         let now = getrlimit(Resource::Rttime);
         if self.fits(now) {
@@ -53,7 +52,8 @@ impl Label {
         }
     }
 
-    /// A limit that the user has set stays: then other things have to tell.
+    /// Whether the label can be set. A limit that the user has set stays: then other
+    /// marks must do.
     fn fits(self, limit: Rlimit) -> bool {
         let is_free = limit.current.is_none_or(|soft| Self::from_limit(soft).is_some());
         is_free && limit.maximum.is_none_or(|hard| hard >= self.0)
@@ -69,7 +69,7 @@ fn limit(pid: Pid) -> Option<Rlimit> {
     Some(Rlimit { current: limit.soft, maximum: limit.hard })
 }
 
-/// A shell's soft limit as the user knows it, from what `ulimit -S -R` prints.
+/// Whether a shell's soft limit, as printed by `ulimit -S -R`, is a label.
 pub(crate) fn is_label(printed: &str) -> bool {
     printed.parse().ok().and_then(Label::from_limit).is_some()
 }

@@ -10,9 +10,9 @@
 //!             └─────────────────────────────────────────────────┘
 //! ```
 //!
-//! Invariants: nothing blocks but the wait for events; one owner for all state;
-//! no thread, no allocator of its own, no runtime: there may be thousands of
-//! keepers, and an idle one costs a fraction of a megabyte.
+//! Invariants: only the wait for events blocks; all state has one owner; there are no
+//! threads, no custom allocator and no async runtime. There may be thousands of keepers,
+//! and an idle one costs a fraction of a megabyte.
 
 mod absence;
 mod busy_polling;
@@ -45,8 +45,8 @@ mod turns;
 mod waits;
 mod worker;
 
-/// The first argument of the program that brings a save to its store: an order
-/// on its stdin, what became of it on its stdout, both JSON.
+/// First argument of the program that uploads a save to its store. It reads an order from
+/// stdin and writes the outcome to stdout, both as JSON.
 pub const UPLOADER: &str = "uploader";
 
 use guardian::Origin;
@@ -54,8 +54,7 @@ use sessile_protocol::{Boot, BootPurpose, BootReport, Code, FORK_SERVER, Failure
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-/// Makes sense of what a shell's capture script has written, for the tests of
-/// those scripts.
+/// Interprets the output of a shell's capture script, for the tests of those scripts.
 #[doc(hidden)]
 #[must_use]
 pub fn interpret(
@@ -65,13 +64,12 @@ pub fn interpret(
     kernels::interpret(language, capture)
 }
 
-/// The body of the keeper process: reads its [`Boot`] from stdin, detaches,
-/// reports on stdout once, and serves until the session has ended. With
-/// [`FORK_SERVER`] as the last argument: the process that keepers are forked
-/// from.
+/// The body of the keeper process: reads its [`Boot`] from stdin, detaches, reports once
+/// on stdout, and serves until the session has ended. With [`FORK_SERVER`] as the last
+/// argument, it is the process from which keepers are forked.
 ///
-/// The calling process must have a single thread, and nothing to lose: this
-/// never comes back to the caller's own process.
+/// The calling process must have a single thread and nothing to lose: this never returns
+/// to the caller's own process.
 #[must_use]
 pub fn main() -> ExitCode {
     if std::env::args_os().next_back().is_some_and(|word| word == FORK_SERVER) {
@@ -107,7 +105,7 @@ fn keep(boot: Option<Boot>, origin: Origin) -> ExitCode {
     }
 }
 
-/// Tells the process that waits for us how it went, and lets go of it.
+/// Reports the outcome to the process that waits for us, and closes the connection to it.
 fn report(outcome: Result<u32, Failure>) {
     let mut stdout = std::io::stdout();
     let _ = stdout.write_all(&encode(&BootReport { outcome }));

@@ -1,14 +1,14 @@
-//! Which of a shell's limits are those that its session was started with: the
-//! keeper has them, too.
+//! Recognizes which of a shell's limits its session was started with: the keeper has the
+//! same ones.
 
 use crate::processes;
 use rustix::process::{Resource, Rlimit, getrlimit};
 
-/// Shells count in blocks of one size or another.
+/// Shells count in blocks of different sizes.
 const UNITS: [u64; 3] = [1, 512, 1024];
 
-/// Whether a limit, `soft hard` as `ulimit` prints them, was inherited. A limit
-/// of nothing is: nobody can have lifted it.
+/// Whether a limit, `soft hard` as `ulimit` prints them, was inherited. An unlimited one
+/// was: nobody can have lifted it.
 pub(crate) fn is_inherited(flag: &str, value: &str) -> bool {
     let resource = match flag {
         "-c" => Resource::Core,
@@ -23,7 +23,7 @@ pub(crate) fn is_inherited(flag: &str, value: &str) -> bool {
         "-r" => Resource::Rtprio,
         "-s" => Resource::Stack,
         "-t" => Resource::Cpu,
-        // dash has letters of its own for the number of processes and locks.
+        // dash has its own letters for the number of processes and locks.
         "-u" | "-p" => Resource::Nproc,
         "-v" => Resource::As,
         "-x" | "-w" => Resource::Locks,
@@ -32,7 +32,7 @@ pub(crate) fn is_inherited(flag: &str, value: &str) -> bool {
     value == "unlimited unlimited" || is_printed(getrlimit(resource), value)
 }
 
-/// Whether that is how a shell prints a limit.
+/// Whether a shell prints the limit as `value`.
 fn is_printed(limit: Rlimit, value: &str) -> bool {
     let print = |number: Option<u64>, unit: u64| match number {
         Some(number) => (number / unit).to_string(),

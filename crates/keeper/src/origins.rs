@@ -1,11 +1,10 @@
-//! Which run a process comes from.
+//! Finds the run that a process comes from.
 //!
-//! Nobody is told when a process is started, and to look for new ones after
-//! each run would cost more than the run. But each run's time is known, and so
-//! is the time of each process's start, to a hundredth of a second. Within the
-//! same hundredth, the numbers of processes tell, which the system gives out in
-//! order. What is found in this way is kept for as long as the process lives.
-//! Where more than one run could be meant, none is named.
+//! No event reports the start of a process, and searching for new ones after each run
+//! would cost more than the run. But the time of each run is known, and so is the start
+//! time of each process, to a hundredth of a second. Within the same hundredth, the pids
+//! decide, which the system assigns in order. A result is kept for as long as the process
+//! lives. If more than one run is possible, none is named.
 
 use rustix::process::Pid;
 use sessile_proc::Stat;
@@ -28,7 +27,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Whether a process's number speaks against this run.
+    /// Whether a process's pid rules this run out.
     fn excludes(&self, pid: Pid) -> bool {
         let is_before = self.floor.is_some_and(|floor| is_newer(pid, floor) == Some(false));
         let is_after = self.ceiling.is_some_and(|ceiling| is_newer(pid, ceiling) == Some(true));
@@ -36,8 +35,7 @@ impl Span {
     }
 }
 
-/// Numbers begin anew some time, at 32768 at the earliest: two that are far
-/// apart tell nothing.
+/// Pids wrap around, at 32768 at the earliest: two that are far apart cannot be compared.
 const FAR: u32 = 1 << 14;
 
 pub(crate) fn is_newer(pid: Pid, than: Pid) -> Option<bool> {
@@ -45,8 +43,7 @@ pub(crate) fn is_newer(pid: Pid, than: Pid) -> Option<bool> {
     (pid.abs_diff(than) < FAR).then_some(pid > than)
 }
 
-/// A run and its language; of a process whose run is not known, perhaps the
-/// language alone.
+/// A run and its language. If the run is unknown, the language may still be known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) run: Option<RunNo>,
@@ -55,16 +52,17 @@ pub(crate) struct Origin {
 
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
-    /// Runs that have ended since the processes were last looked at.
+    /// Runs that have ended since the last search for processes.
     spans: Vec<Span>,
-    /// By process and the time of its start.
+    /// Keyed by process and start time.
     known: HashMap<(Pid, u64), Origin>,
-    /// Kernels, also such as are gone: what they started is in their sessions.
+    /// Kernels, including dead ones: the processes that they started are in their process
+    /// sessions.
     kernels: HashMap<Pid, Language>,
     newest: Newest,
 }
 
-/// The newest process of the system, as far as it tells.
+/// The newest process of the system, if the system tells.
 #[derive(Debug, Default)]
 enum Newest {
     #[default]
@@ -77,7 +75,7 @@ enum Newest {
 }
 
 impl Newest {
-    /// One system call on a descriptor that stays open.
+    /// Reads it with one system call on a descriptor that stays open.
     fn ask(&mut self) -> Option<Pid> {
         if let Self::NotAsked = self {
             let opened = File::open("/proc/sys/kernel/ns_last_pid");
@@ -94,14 +92,14 @@ impl Newest {
     }
 }
 
-/// Runs after which processes are looked at, in idle time, so that what is
-/// known of the runs' times can be forgotten.
+/// Number of runs after which processes are searched in idle time, so that the spans of
+/// these runs can be dropped.
 const SPANS: usize = 256;
 
-/// A kernel whose state is for ever being captured must not fill the memory.
+/// Limit of spans: a kernel whose state is captured without end must not fill the memory.
 const MOST_SPANS: usize = 8 * SPANS;
 
-/// Processes after which they are looked at, most of which are gone then.
+/// Number of known processes after which they are searched again; most are gone by then.
 const KNOWN: usize = 1024;
 
 impl Origins {
@@ -112,7 +110,7 @@ impl Origins {
         self.spans.push(span);
     }
 
-    /// A run that was added has been answered.
+    /// Completes the span of a run that has been answered.
     pub(crate) fn seal(&mut self, run: RunNo) {
         let ceiling = self.newest.ask();
         if let Some(span) = self.spans.last_mut().filter(|span| span.run == run) {
@@ -120,8 +118,8 @@ impl Origins {
         }
     }
 
-    /// The newest process when the last run was answered: those of a run that
-    /// begins now are newer.
+    /// Returns the newest process when the last run was answered: the processes of a run
+    /// that begins now are newer.
     pub(crate) fn floor(&self) -> Option<Pid> {
         match &self.newest {
             Newest::NotAsked | Newest::Unknown => None,
@@ -134,17 +132,17 @@ impl Origins {
     }
 
     /// Whether it is time to forget.
-    pub(crate) fn are_many(&self) -> bool {
+    pub(crate) fn should_compact(&self) -> bool {
         self.spans.len() >= SPANS || self.known.len() >= KNOWN
     }
 
-    /// What is known of a process, or can be concluded; `going` are the runs
-    /// that have not ended.
+    /// Returns what is known of a process or can be concluded; `going` are the runs that
+    /// have not ended.
     pub(crate) fn of(&self, pid: Pid, stat: &Stat, going: &[Span]) -> Origin {
         if let Some(known) = self.known.get(&(pid, stat.started)) {
             return *known;
         }
-        // Whoever has left its kernel's session may come from any of them.
+        // A process that has left its kernel's process session may come from any kernel.
         let kernel = stat.leader.filter(|leader| self.kernels.contains_key(leader));
         let mut candidates: Vec<&Span> = self
             .spans
@@ -163,14 +161,14 @@ impl Origins {
         Origin { run: None, language }
     }
 
-    /// Keeps what was found out of processes.
+    /// Keeps the origins that were found.
     pub(crate) fn keep(&mut self, found: &[(Pid, Stat, Origin)]) {
         let known = found.iter().map(|(pid, stat, origin)| ((*pid, stat.started), *origin));
         self.known.extend(known);
     }
 
-    /// Forgets all but what was found out of these, which are all processes
-    /// that there are, and the kernels that live.
+    /// Forgets everything except the origins of these processes, which are all that
+    /// exist, and the kernels that live.
     pub(crate) fn forget_but(&mut self, found: &[(Pid, Stat, Origin)], alive: &[Pid]) {
         self.known.clear();
         self.keep(found);

@@ -1,14 +1,14 @@
-//! The file that a shell reads a run's text from, in the shell's own messages.
+//! Removes the name of the file with a run's text from the shell's own messages.
 //!
-//! A shell says where an error is: in a file of ours, which means nothing to
-//! whoever wrote the text. So its name is left out where such a message begins a
-//! line of the run's stderr, and a message reads as if the shell had read the
-//! text from its stdin.
+//! A shell names the file in its error messages. It is one of our files, whose name means
+//! nothing to the author of the text. So the name is left out where such a message begins
+//! a line of the run's stderr, and the message reads as if the shell had read the text
+//! from its stdin.
 //!
-//! dash writes a message in pieces, so that two jobs which fail at once share a line.
-//! The first piece, `sh: 3: FILE: `, is one write: it is known wherever it stands.
+//! dash writes a message in pieces, so that two jobs which fail at once may share a line.
+//! The first piece, `sh: 3: FILE: `, is one write: it is recognized anywhere.
 //!
-//! Nothing else is touched: other mentions of the file are the user's own.
+//! Nothing else is changed: other mentions of the file are the user's own.
 
 /// A shell's name for itself, and for the file.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) struct OwnName {
     file: Vec<u8>,
 }
 
-/// What stands for a part of a line.
+/// Replacement of a part of a line.
 struct Change<'a> {
     from: usize,
     to: usize,
@@ -29,8 +29,8 @@ impl OwnName {
         Self { shell: shell.into(), file: file.into() }
     }
 
-    /// What was written, without the name of the file; `None` when it is not in
-    /// there. The first line is one only if a line begins there.
+    /// Returns the output without the name of the file; `None` if the name is not in it.
+    /// The first line counts only if the output begins a line.
     pub(crate) fn leave_out(&self, bytes: &[u8], begins_line: bool) -> Option<Vec<u8>> {
         let mut shown: Option<Vec<u8>> = None;
         let mut taken = 0;
@@ -49,7 +49,7 @@ impl OwnName {
         Some(shown)
     }
 
-    /// Whether the line that begins there is a message with the file's name here.
+    /// Returns the change if the line is a message with the file's name at this place.
     fn change(&self, bytes: &[u8], line: usize, at: usize) -> Option<Change<'_>> {
         let (before, end) = (&bytes[line..at], at + self.file.len());
         let after = &bytes[end..];
@@ -62,7 +62,8 @@ impl OwnName {
         (before.is_empty() && after.starts_with(b": line ")).then_some(without)
     }
 
-    /// Whether the file's name is in the first piece of a message of dash: `sh: 3: FILE: `.
+    /// Returns the change if the name is in the first piece of a dash message:
+    /// `sh: 3: FILE: `.
     fn piece(&self, bytes: &[u8], at: usize) -> Option<Change<'_>> {
         let before = bytes[..at].strip_suffix(b": ")?;
         let digits = before.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
@@ -74,9 +75,9 @@ impl OwnName {
     }
 }
 
-/// Whether a line that begins with the file goes on with a place in it. bash says
-/// `FILE: line 3: nosuch: command not found` in what it runs in the background,
-/// zsh `FILE:3: parse error` and `FILE:cd:3: no such file`.
+/// Whether a line that begins with the file continues with a position in it. bash writes
+/// `FILE: line 3: nosuch: command not found` for background commands, zsh
+/// `FILE:3: parse error` and `FILE:cd:3: no such file`.
 fn is_placed(after: &[u8]) -> bool {
     let Some(after) = after.strip_prefix(b":") else { return false };
     let mut parts = after.split(|byte| *byte == b':');

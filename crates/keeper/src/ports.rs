@@ -1,20 +1,20 @@
-//! Where processes listen, as the system tells it: the sockets among their
-//! descriptors, looked up in the tables of their network namespace.
+//! Finds the ports on which processes listen: the sockets among their descriptors, looked
+//! up in the tables of their network namespace.
 //!
-//! Each table is read once for all processes that share it. A process that is
-//! gone, or that we may not look into, listens nowhere.
+//! Each table is read once for all processes that share it. A process that is gone, or
+//! that may not be inspected, counts as listening nowhere.
 
 use rustix::process::Pid;
 use sessile_proc::{self as proc, Process, SocketState};
 use sessile_protocol::{Port, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Descriptors of one process that are looked at. A server opens its port
-/// before its connections, of which there may be a hundred thousand.
+/// Number of descriptors of one process that are checked. A server opens its port before
+/// its connections, of which there may be a hundred thousand.
 const MOST_DESCRIPTORS: usize = 1024;
 
-/// Lines of a table that are looked at: a busy machine's must not keep the
-/// keeper from its work.
+/// Number of lines of a table that are read: the tables of a busy machine must not block
+/// the keeper.
 const MOST_LINES: usize = 10_000;
 
 /// Ports by socket, for each network namespace.
@@ -24,7 +24,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// The ports that any of these processes has.
+    /// Returns the ports that any of these processes has.
     pub(crate) fn ports(&mut self, processes: impl Iterator<Item = Pid>) -> Vec<Port> {
         let mut found = BTreeSet::new();
         for pid in processes {
@@ -44,7 +44,7 @@ impl Tables {
     }
 }
 
-/// The tables as a process of the namespace sees them.
+/// Reads the tables as a process of the namespace sees them.
 fn read_tables(process: Process) -> BTreeMap<u64, Port> {
     let mut ports = BTreeMap::new();
     for (transport, told) in
@@ -58,7 +58,7 @@ fn read_tables(process: Process) -> BTreeMap<u64, Port> {
     ports
 }
 
-/// Those of a table that anybody can reach.
+/// Returns the sockets of a table that can be reached.
 fn open_ports(
     table: impl Iterator<Item = proc::Socket>,
     transport: proc::Transport,
@@ -67,7 +67,7 @@ fn open_ports(
         SocketState::Listening | SocketState::Unconnected => true,
         SocketState::Other => false,
     };
-    // TCP sockets that listen come before all connections.
+    // Listening TCP sockets come before all connections.
     let is_worth_a_look =
         move |socket: &proc::Socket| transport == proc::Transport::Udp || is_open(socket);
     table.take(MOST_LINES).take_while(is_worth_a_look).filter(is_open)

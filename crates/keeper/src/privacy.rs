@@ -1,20 +1,20 @@
-//! What a kernel in a sandbox has for itself.
+//! Protection of a kernel in a sandbox from the programs beside it.
 //!
-//! Programs inside run as the kernel's own user. What they could open, read or
-//! trace of it would let one that an earlier run has left take a later run's
-//! order, and answer in the kernel's place. So:
+//! Programs in the sandbox run as the kernel's own user. If they could open, read or
+//! trace it, a program that an earlier run has left could take a later run's order and
+//! answer in the kernel's place. So:
 //!
-//! - The kernel is closed to other processes, its copies included: nobody inside
-//!   can trace it, read its memory or open its descriptors (`PR_SET_DUMPABLE`; the
-//!   filter of system calls keeps it from being opened again).
-//! - Its orders come through a pipe that has no name, made within the kernel. A
-//!   copy of the kernel, say a subshell in the background, has that pipe as well,
-//!   and can hand it on: so the kernel gets a new one when processes were started
-//!   since the last, and anybody is there besides. So does Python's of secrets.
+//! - The kernel and its copies are closed to other processes: nothing inside can trace
+//!   it, read its memory or open its descriptors (`PR_SET_DUMPABLE`; the system call
+//!   filter keeps it from being opened again).
+//! - Its orders come through a pipe without a name, made within the kernel. A copy of the
+//!   kernel, such as a subshell in the background, has that pipe as well and can pass it
+//!   on. So the kernel gets a new one when processes were started since the last one and
+//!   other processes exist. The same holds for Python's pipe of secrets.
 //!
-//! With that the secret of a run (`kernels/secret.rs`) is the kernel's alone, and
-//! its report cannot be made by anybody else. Code within the interpreter's own
-//! process is the kernel, and not kept from anything here.
+//! So only the kernel has the secret of a run (`kernels/secret.rs`), and no other process
+//! can forge its report. Code within the interpreter's own process is the kernel; nothing
+//! here restricts it.
 
 use crate::confined::Confined;
 use crate::implant::{Implant, Waiting};
@@ -31,39 +31,39 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
-/// A kernel that is not waiting for orders by then is ended, and its run with it:
-/// something of the user's keeps it from that (`PROMPT_COMMAND`).
+/// A kernel that does not wait for orders by then is ended, and its run with it: the
+/// user's code keeps it from that (`PROMPT_COMMAND`).
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// A kernel usually waits for orders within this moment of its report. The keeper
-/// waits no longer: who gets `WouldBlock` tries again.
+/// A kernel usually waits for orders within this time after its report. The keeper waits
+/// no longer: a caller that gets `WouldBlock` tries again.
 pub(crate) const MOMENT: Duration = Duration::from_millis(1);
-/// One that has just made a report without a secret, or has just lost a pipe, waits
+/// A kernel that has just made a report without a secret, or has just lost a pipe, waits
 /// for orders by then.
 pub(crate) const REPAIR: Duration = Duration::from_millis(100);
-/// Within this time nobody starts so many processes that their numbers begin anew
-/// and come back to where they were: there are 32,768 at least.
+/// Within this time nobody can start so many processes that pids wrap around to the same
+/// number: there are at least 32,768.
 const NUMBERS_LAST: Duration = Duration::from_millis(500);
 
 const NAP: Duration = Duration::from_micros(50);
 
-/// Where drivers and shells have their pipes: low, or at the upper end of what
-/// they may open, and not beyond this (`HIGHEST` in `channel.py`).
+/// Where drivers and shells have their pipes: at low numbers, or at the upper end of what
+/// they may open, but not beyond `HIGHEST` (as in `channel.py`).
 const LOW: u32 = 64;
 const HIGHEST: u64 = 1000;
 const HIGH: u32 = 40;
 
-/// A kernel that has what is for it alone.
+/// The private parts of a kernel.
 #[derive(Debug)]
 pub(crate) struct Privacy {
-    /// The pipes that it was started with. A driver whose descriptor was closed by
-    /// user code opens these again, by their names.
+    /// The pipes that it was started with. A driver whose descriptor was closed by user
+    /// code opens them again by their names.
     named: Vec<OwnedFd>,
     pipes: Pipes,
-    /// The newest process of the system at that time.
+    /// The newest process of the system when the pipes were last renewed or checked.
     floor: Option<Pid>,
-    /// When that was asked.
+    /// When `floor` was read.
     looked: Instant,
-    /// The keeper can go on looking into it.
+    /// Keeps the keeper's access to the process.
     _insight: ProcessAccess,
     children: Children,
 }
@@ -76,9 +76,9 @@ enum Pipes {
     NotAll,
 }
 
-/// Who may have what a kernel has: its children, and those who have lost their
-/// parents, which are the children of the first process. To look at these two
-/// lists takes a tenth of the time of a look at all processes.
+/// The processes that may have a kernel's descriptors: its children, and orphans, which
+/// are the children of the first process. Reading these two lists takes a tenth of the
+/// time of reading all processes.
 #[derive(Debug)]
 struct Children([Option<File>; 2]);
 
@@ -90,8 +90,8 @@ impl Children {
         }))
     }
 
-    /// Each thread has a list of its own. Where the system does not tell, there may
-    /// be some.
+    /// Whether there are no such processes. Each thread has its own list. If the system
+    /// does not tell, there may be some.
     fn are_none(&self, kernel: Pid) -> bool {
         /// Its own name, its parent's, and one for the only thread.
         const LINKS: u64 = 3;
@@ -103,9 +103,9 @@ impl Children {
     }
 }
 
-/// What there is besides a kernel.
+/// What exists beside a kernel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside {
+pub(crate) struct Neighbours {
     /// The newest process of the system when the last run was over.
     pub(crate) floor: Option<Pid>,
     pub(crate) kernels: Kernels,
@@ -121,10 +121,10 @@ pub(crate) enum Kernels {
 /// When a kernel gets new pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// If somebody is there who may have the old ones.
+    /// If another process may have the old ones.
     Needed,
-    /// In any case: it has lost one. It waits for orders within that time, or does
-    /// not get any.
+    /// In any case: it has lost one. It must wait for orders within this time, or it gets
+    /// none.
     Lost(Duration),
 }
 
@@ -136,19 +136,18 @@ pub(crate) enum Renewed {
 }
 
 impl Privacy {
-    /// Before an order to an idle kernel: nobody else reads it.
+    /// Makes sure, before an order to an idle kernel, that no other process reads it.
     pub(crate) fn ensure(
         privacy: &mut Option<Self>,
         (kernel, pid): (&mut (dyn Kernel + 'static), Pid),
         confined: &Confined,
-        Beside { floor, kernels }: Beside,
+        Neighbours { floor, kernels }: Neighbours,
         when: When,
     ) -> io::Result<Renewed> {
         if let (Some(known), When::Needed) = (&mut *privacy, when)
             && known.pipes == Pipes::All
         {
-            // Whoever could have been handed something was handed it by a process
-            // that was started since.
+            // Only a process that was started since could have passed descriptors on.
             let is_recent = known.looked.elapsed() < NUMBERS_LAST;
             if floor.is_some() && floor == known.floor && is_recent {
                 return Ok(Renewed::No);
@@ -181,7 +180,7 @@ impl Privacy {
         let known = privacy.insert(known);
         let mut inside = at_rest(pid, kernel, &known.named, patience)?;
         inside.wants_spare = kernel.reopens_orders();
-        inside.close_off(confined.user())?;
+        inside.deny_inspection(confined.user())?;
         for (pipe, named) in kernel.pipes().into_iter().zip(&known.named) {
             let fresh = inside.replace([pipe, named])?;
             *pipe = fresh;
@@ -208,7 +207,7 @@ impl Privacy {
     }
 }
 
-/// Whether a kernel has lost one of its pipes: nobody is left who could read.
+/// Whether a kernel has lost one of its pipes: nothing is left that could read it.
 pub(crate) fn has_lost_pipe(kernel: &mut dyn Kernel) -> bool {
     kernel.pipes().into_iter().any(|pipe| is_ready(pipe, PollFlags::ERR))
 }
@@ -220,15 +219,15 @@ fn is_ready(fd: &OwnedFd, news: PollFlags) -> bool {
     poll[0].revents().contains(news)
 }
 
-/// A kernel that stands still, and waits for orders.
+/// A stopped kernel that waits for orders.
 struct Inside {
     implant: Implant,
     process: OwnedFd,
-    /// What it waits with, if not in a read.
+    /// The epoll descriptor it waits with, if it is not in a read.
     epoll: Option<u64>,
     candidates: Vec<u32>,
-    /// Where it has the pipe of its orders a second time, for when it has lost the
-    /// first: by a path that means this process's own for everybody.
+    /// Path of a second descriptor of the order pipe, in case the first is lost. The path
+    /// refers to the opening process's own descriptors.
     spare: Option<String>,
     wants_spare: bool,
 }
@@ -261,7 +260,7 @@ fn at_rest(
                 Err(error) => return Err(error),
             }
         }
-        // With orders that it will not read any more, perhaps.
+        // It may have died with orders that it will not read.
         if is_ready(&process, PollFlags::IN) {
             return Err(rustix::io::Errno::SRCH.into());
         }
@@ -272,7 +271,7 @@ fn at_rest(
     }
 }
 
-/// Whether it waits for orders.
+/// Returns the stopped kernel if it waits for orders.
 fn waits_for(
     implant: Implant,
     process: &OwnedFd,
@@ -328,9 +327,9 @@ fn ids(pipes: [&OwnedFd; 2]) -> io::Result<[PipeId; 2]> {
 }
 
 impl Inside {
-    /// A descriptor of it, as one of ours.
+    /// Duplicates a descriptor of the kernel into this process.
     fn take(&self, number: u32) -> io::Result<OwnedFd> {
-        // SAFETY: only numbers are passed; what comes back is a descriptor of ours.
+        // SAFETY: only numbers are passed; the result is a new descriptor of ours.
         unsafe {
             let fd = libc::syscall(libc::SYS_pidfd_getfd, self.process.as_raw_fd(), number, 0);
             let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0);
@@ -347,7 +346,7 @@ impl Inside {
     /// No other process inside may look at it, nor at copies of it. That was so
     /// already, by a capability that only kernels have while they come up (see
     /// `confine` of the sandbox), and which it is not to keep.
-    fn close_off(&mut self, user: User) -> io::Result<()> {
+    fn deny_inspection(&mut self, user: User) -> io::Result<()> {
         const DUMPABLE: u64 = libc::PR_SET_DUMPABLE as u64;
         const AMBIENT: u64 = libc::PR_CAP_AMBIENT as u64;
         const CLEAR_ALL: u64 = libc::PR_CAP_AMBIENT_CLEAR_ALL as u64;
@@ -365,15 +364,14 @@ impl Inside {
         const VERSION: u64 = 0x2008_0522;
         let header = self.implant.room();
         let sets = header + 8;
-        // Of this very process; then two times three empty sets.
+        // For the process itself; then two times three empty sets.
         for (at, word) in [(header, VERSION), (sets, 0), (sets + 8, 0), (sets + 16, 0)] {
             self.implant.write(at, word)?;
         }
         self.implant.call(libc::SYS_capset, &[header, sets]).map(drop)
     }
 
-    /// Puts a new pipe in the place of one of these two: the end that is written
-    /// to.
+    /// Replaces one of these two pipes with a new one. Returns its write end.
     fn replace(&mut self, [current, named]: [&OwnedFd; 2]) -> io::Result<OwnedFd> {
         let ids = ids([current, named])?;
         let number = self.candidates.iter().copied().find(|fd| self.is_one_of(*fd, &ids));
@@ -389,7 +387,7 @@ impl Inside {
         }
         placed?;
         let taken = taken?;
-        // A thread of the user's may have been at that memory.
+        // A thread of the user's may have changed that memory.
         if FileType::from_raw_mode(rustix::fs::fstat(&taken)?.st_mode) != FileType::Fifo {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -398,7 +396,8 @@ impl Inside {
     }
 
     fn place(&mut self, fresh: u64, number: u64, room: u64) -> io::Result<()> {
-        // What drivers know theirs by, and whether a read of it waits.
+        // Copies the signal by which drivers recognize their pipe, and the flags that say
+        // whether a read of it blocks.
         for (ask, set) in [(GET_SIGNAL, SET_SIGNAL), (libc::F_GETFL, libc::F_SETFL)] {
             let known = self.implant.call(libc::SYS_fcntl, &[number, ask as u64, 0])?;
             self.implant.call(libc::SYS_fcntl, &[fresh, set as u64, known])?;
@@ -412,7 +411,7 @@ impl Inside {
                 Err(error) => return Err(error),
             }
         }
-        // The usual streams are for a shell's children; others are not.
+        // A shell's children inherit the standard streams, but no others.
         let flags = if number > 2 { libc::O_CLOEXEC as u64 } else { 0 };
         self.implant.call(libc::SYS_dup3, &[fresh, number, flags])?;
         match self.epoll {
@@ -424,14 +423,14 @@ impl Inside {
     }
 
     fn keep_spare(&mut self, fresh: u64) -> io::Result<()> {
-        // Out of the way of what scripts and shells use.
+        // At a number that scripts and shells do not use.
         let number = self.candidates.last().copied().unwrap_or(LOW);
         self.implant.call(libc::SYS_dup3, &[fresh, u64::from(number), libc::O_CLOEXEC as u64])?;
         self.spare = Some(format!("/proc/self/fd/{number}"));
         Ok(())
     }
 
-    /// As libuv does: by the descriptor's number.
+    /// Watches a descriptor by its number, as libuv does.
     fn watch(&mut self, epoll: u64, number: u64, room: u64) -> io::Result<()> {
         let event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: number };
         let mut words = [0_u64; 2];

@@ -1,7 +1,7 @@
-//! Processes of a session: who belongs to a run's foreground, room for
-//! descriptors, signals and ends.
+//! Processes of a session: the foreground of a run, room for descriptors, signals and
+//! exits.
 //!
-//! Nothing here but [`make_room`] is on the path of a run that ends by itself.
+//! Only [`make_room`] is on the path of a run that ends by itself.
 
 use crate::scratch;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
@@ -13,21 +13,21 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// All descendants of a process, parents before children.
+/// Returns all descendants of a process, parents before children.
 pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
     Process::new(of).descendants()
 }
 
-/// The directory that a process is in.
+/// Returns the working directory of a process.
 pub(crate) fn directory(pid: Pid) -> Option<PathBuf> {
     Process::new(pid).directory()
 }
 
-/// What the limit of descriptors was before it was raised.
+/// The limit of descriptors before it was raised.
 static USUAL_DESCRIPTORS: OnceLock<Rlimit> = OnceLock::new();
 
-/// Each session has about a dozen descriptors, and a hundred of them more than
-/// the usual limit allows.
+/// Raises the limit of descriptors. Each session has about a dozen, so a hundred sessions
+/// need more than the usual limit.
 pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current < limit.maximum {
@@ -37,37 +37,37 @@ pub(crate) fn raise_descriptor_limit() {
     }
 }
 
-/// In a process that is about to become a kernel: the limit that it would have
-/// had. Only makes a system call.
+/// Restores the original limit in a process that is about to become a kernel. Only makes
+/// a system call.
 pub(crate) fn lower_descriptor_limit() {
     if let Some(usual) = USUAL_DESCRIPTORS.get() {
         let _ = setrlimit(Resource::Nofile, *usual);
     }
 }
 
-/// What kernels start with.
+/// Returns the limit that kernels start with.
 pub(crate) fn usual_descriptor_limit() -> Rlimit {
     USUAL_DESCRIPTORS.get().copied().unwrap_or_else(|| getrlimit(Resource::Nofile))
 }
 
-/// Whether a process may open what a run takes.
+/// Whether a process may open the descriptors that a run takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
     Enough,
-    /// It may now.
+    /// It can after the limit was raised.
     Raised {
         from: u64,
         to: u64,
     },
-    /// That is as much as it may, and only the privileged can raise it.
+    /// The limit is at its maximum, which only a privileged process can raise.
     Lacking(u64),
 }
 
-/// Descriptors that a run takes, besides what its kernel has open.
+/// Descriptors that a run takes, besides those its kernel has open.
 const RUN_TAKES: u64 = 8;
 
-/// Raises the limit of descriptors of a process that may not have `least`, or
-/// has used them up. It takes two system calls, of 2 µs together.
+/// Raises the descriptor limit of a process if it is below `least` or used up. Takes two
+/// system calls, 2 µs together.
 pub(crate) fn make_room(pid: Pid, least: u64) -> Room {
     if least == 0 {
         return Room::Enough;
@@ -93,8 +93,8 @@ pub(crate) fn make_room(pid: Pid, least: u64) -> Room {
 
 /// Whether a process descends from another.
 pub(crate) fn is_below(pid: Pid, above: Pid) -> bool {
-    // One in between may end while we look: then those below it have another
-    // parent, and the next look finds that one.
+    // A process in between may end during the check: its children then have another
+    // parent, which the next check finds.
     (0..LOOKS).any(|_| leads_to(pid, above))
 }
 
@@ -102,8 +102,7 @@ const LOOKS: u32 = 5;
 
 fn leads_to(pid: Pid, above: Pid) -> bool {
     let mut at = Some(pid);
-    // Longer than any line of ancestors in practice; a reused number may make
-    // a circle.
+    // Longer than any line of ancestors in practice; a reused pid may form a circle.
     for _ in 0..1000 {
         match at.and_then(|pid| stat(pid)?.parent) {
             Some(parent) if parent == above => return true,
@@ -114,14 +113,14 @@ fn leads_to(pid: Pid, above: Pid) -> bool {
     false
 }
 
-/// The direct children, by any of the process's threads.
+/// Returns the direct children of any of the process's threads.
 pub(crate) fn children(of: Pid) -> Vec<Pid> {
     Process::new(of).children()
 }
 
-/// What a run is doing in the foreground: the trees below those children of
-/// its kernel that this run started and waits for. One that may have been started
-/// with `&` counts only if there is no other.
+/// Returns the foreground of a run: the trees below those children of its kernel that
+/// this run started and waits for. A child that may have been started with `&` counts
+/// only if there is no other.
 pub(crate) fn foreground(kernel: Pid, begun: u64, pipes: [PipeId; 2]) -> Vec<Pid> {
     let mut started = children(kernel);
     started.retain(|child| !is_earlier(*child, begun, pipes) && !is_asynchronous(*child));
@@ -135,22 +134,22 @@ pub(crate) fn foreground(kernel: Pid, begun: u64, pipes: [PipeId; 2]) -> Vec<Pid
     work
 }
 
-/// The process group of a process.
+/// Returns the process group of a process.
 pub(crate) fn group(pid: Pid) -> Option<Pid> {
     stat(pid)?.group
 }
 
-/// The controlling terminal of a process: its major and minor number.
+/// Returns the controlling terminal of a process: its major and minor number.
 pub(crate) fn terminal(pid: Pid) -> Option<(u32, u32)> {
     stat(pid)?.terminal_device()
 }
 
-/// Whether a process has a file open by this path.
+/// Whether a process has a file open under this path.
 pub(crate) fn holds(pid: Pid, path: &std::path::Path) -> bool {
     Process::new(pid).descriptors().any(|fd| fd.link().is_some_and(|target| target == path))
 }
 
-/// What tells one run's pipe from another's.
+/// Identity of a pipe, to tell the pipes of runs apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PipeId {
     pub(crate) device: u64,
@@ -163,14 +162,14 @@ impl PipeId {
     }
 }
 
-/// What the system says of a process in one line.
+/// Returns what the system says of a process in `/proc/PID/stat`.
 pub(crate) fn stat(pid: Pid) -> Option<Stat> {
     Process::new(pid).stat()
 }
 
-/// Whether a process was started before the run. The system tells a process's
-/// age in hundredths of a second; within the same hundredth, a process that
-/// still writes to an earlier run's pipe is an earlier one.
+/// Whether a process was started before the run. The system gives a process's age in
+/// hundredths of a second; within the same hundredth, a process that still writes to an
+/// earlier run's pipe is an earlier one.
 fn is_earlier(pid: Pid, begun: u64, pipes: [PipeId; 2]) -> bool {
     use std::os::unix::fs::FileTypeExt;
     let Some(started) = stat(pid).map(|stat| stat.started) else {
@@ -189,20 +188,20 @@ fn is_earlier(pid: Pid, begun: u64, pipes: [PipeId; 2]) -> bool {
     ours.peek().is_some() && ours.all(|id| !pipes.contains(&id))
 }
 
-/// A shell without job control starts `command &` with SIGINT ignored and
-/// stdin from /dev/null, opened for reading. A run's own empty stdin is
-/// /dev/null opened for reading *and* writing, which tells the two apart.
+/// Whether a process was started with `&`. A shell without job control starts `command &`
+/// with SIGINT ignored and stdin from /dev/null, opened for reading. A run's own empty
+/// stdin is /dev/null opened for reading *and* writing, which tells the two apart.
 ///
-/// zsh opens it for both, too: see [`stands_back`].
+/// zsh opens it for both as well: see [`stands_back`].
 fn is_asynchronous(pid: Pid) -> bool {
     let stdin = Process::new(pid).descriptor(0);
     let is_empty = || stdin.link().is_some_and(|target| target.as_os_str() == "/dev/null");
     ignores_interrupt(pid) && is_empty() && stdin.access() == Some(Access::Read)
 }
 
-/// Whether a process ignores both signals of a keyboard, as what was started with
-/// `&` does. In `a & b & c`, bash gives the second one the stdin of the run, so that
-/// nothing else tells it from a program that ignores them of its own accord.
+/// Whether a process ignores both keyboard signals, as one started with `&` does. In
+/// `a & b & c`, bash gives the second one the run's stdin, so that nothing else
+/// distinguishes it from a program that ignores these signals of its own accord.
 pub(crate) fn may_be_asynchronous(pid: Pid) -> bool {
     let signals = Process::new(pid).signals();
     signals.is_some_and(|s| s.ignored.has(libc::SIGINT) && s.ignored.has(libc::SIGQUIT))
@@ -210,7 +209,7 @@ pub(crate) fn may_be_asynchronous(pid: Pid) -> bool {
 
 /// Whether a child of zsh was started with `&`: such a one stands back behind
 /// others, unless the user does not want that.
-pub(crate) fn stands_back(pid: Pid, kernel: Pid) -> bool {
+pub(crate) fn has_lower_priority(pid: Pid, kernel: Pid) -> bool {
     let niceness = |pid: Pid| stat(pid).map(|stat| stat.nice);
     niceness(pid) > niceness(kernel) && ignores_interrupt(pid)
 }
@@ -219,7 +218,7 @@ fn ignores_interrupt(pid: Pid) -> bool {
     Process::new(pid).signals().is_some_and(|signals| signals.ignored.has(libc::SIGINT))
 }
 
-/// The signals that a process has handlers for.
+/// The signals for which a process has handlers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caught(SignalSet);
 
@@ -233,7 +232,7 @@ impl Caught {
     }
 }
 
-/// Whether a process waits in a read of this very pipe. False also where the
+/// Whether a process is blocked in a read of this very pipe. Returns false also if the
 /// system does not tell.
 pub(crate) fn is_reading(pid: Pid, pipe: impl AsFd) -> bool {
     let Ok(wanted) = rustix::fs::fstat(pipe) else {
@@ -251,12 +250,12 @@ pub(crate) fn is_reading(pid: Pid, pipe: impl AsFd) -> bool {
 
 pub(crate) fn signal(pids: &[Pid], signal: Signal) {
     for pid in pids {
-        // One that is gone already needs no signal.
+        // A process that is gone already needs no signal.
         let _ = rustix::process::kill_process(*pid, signal);
     }
 }
 
-/// For signals that have no name. Whether there was somebody to get it.
+/// Sends a signal by its number. Returns whether a process got it.
 pub(crate) fn signal_by_number(pid: Pid, number: i32) -> bool {
     // SAFETY: kill touches no memory.
     unsafe { libc::kill(pid.as_raw_nonzero().get(), number) == 0 }
@@ -284,9 +283,9 @@ pub(crate) fn reap() -> Reaped {
 pub(crate) enum Reaped {
     Ended(Pid, i32),
     Stopped(Pid),
-    /// Something that is not an end.
+    /// A status change that is not an exit.
     Other,
-    /// There are children, none has ended.
+    /// There are children, but none has ended.
     NoneEnded,
     /// There are no children.
     NoneLeft,
@@ -294,11 +293,11 @@ pub(crate) enum Reaped {
 
 /// Kills and reaps everything below this process until nothing is left. For
 /// the guardian, whose keeper is dead, and for a keeper that goes.
-pub(crate) fn exterminate() {
+pub(crate) fn kill_all_descendants() {
     let me = rustix::process::getpid();
     loop {
         signal(&descendants(me), Signal::KILL);
-        // Blocks until one of them is gone: killed processes always come.
+        // Blocks until one of them is gone: a killed process always ends.
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return,
@@ -306,16 +305,16 @@ pub(crate) fn exterminate() {
     }
 }
 
-/// The value of a variable in the environment that a process was started with;
-/// of one that has none, in that of the leader of its session.
+/// Returns a variable of the environment that a process was started with, or else of the
+/// environment of its session leader.
 pub(crate) fn variable(pid: Pid, name: &str) -> Option<String> {
     let of = |pid: Pid| Process::new(pid).environment().variable(name);
     of(pid).or_else(|| of(stat(pid)?.leader.filter(|leader| *leader != pid)?))
 }
 
-/// Kills what a lost keeper could not: processes that still carry the
-/// session's id in their environment. Those that have a keeper are not lost: the session
-/// may live under another state directory, until it hears that it has moved.
+/// Kills processes that a lost keeper has left: those that still have the session's id in
+/// their environment. Processes with a keeper are not lost: the session may live under
+/// another state directory until it learns that it has moved.
 pub(crate) fn kill_strays(session: &str) {
     let me = rustix::process::getpid();
     let marker = format!("{SESSION_MARKER}={session}");
@@ -326,8 +325,8 @@ pub(crate) fn kill_strays(session: &str) {
     }
 }
 
-/// Whether a process is below a keeper of this session, or its guardian: both are
-/// subreapers, so that nothing which they have started gets away from below them.
+/// Whether a process is below a keeper of this session or its guardian. Both are
+/// subreapers, so nothing that they have started leaves their subtree.
 fn has_keeper(process: Process, session: &str) -> bool {
     let parent = |process: Process| process.stat()?.parent.map(Process::new);
     std::iter::successors(parent(process), |above| parent(*above))

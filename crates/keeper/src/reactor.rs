@@ -1,4 +1,4 @@
-//! Waiting for many descriptors at once.
+//! Waits for many descriptors at once.
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::Timespec;
@@ -7,28 +7,29 @@ use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// A yielded core comes back within a microsecond when nobody else wants it. Those
-/// that one works with, a client that has just been answered or the kernel itself,
-/// want it for a moment; who keeps it for longer is somebody else. One whose news
-/// has come meanwhile may have been the one who had it, and for the whole of a run.
+/// Thresholds for how long a yielded core stays away. It comes back within `ALONE` if no
+/// other process wants it. A client that has just been answered, or the kernel itself,
+/// keeps it for a moment (`IN_A_MOMENT`); a process that keeps it for longer is
+/// unrelated. If an event has come meanwhile, its sender may have had the core, for up to
+/// a whole run (`FOR_A_RUN`).
 const ALONE: Duration = Duration::from_micros(5);
 const IN_A_MOMENT: Duration = Duration::from_micros(60);
 const FOR_A_RUN: Duration = Duration::from_micros(250);
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
-/// What names a watched descriptor, in the bits that the system keeps with it.
+/// Identifies a watched descriptor, in the bits that the system keeps with it.
 pub(crate) trait Key: Copy {
     fn to_bits(self) -> u64;
     fn from_bits(bits: u64) -> Option<Self>;
 }
 
-/// What was noticed of the machine while news was looked out for.
+/// How the core was used while polling for events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CoreUse {
-    /// Nothing: it slept, or news was there at once.
+    /// Not known: it slept, or an event was there at once.
     Unknown,
-    /// Nobody else wanted this core.
+    /// No other process wanted this core.
     Undisturbed,
     /// Others want this core.
     Crowded,
@@ -42,15 +43,15 @@ pub(crate) struct Reactor<K> {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Interest {
-    /// Told as long as there is something to read.
+    /// Reported as long as there is something to read.
     Read,
     ReadWrite,
-    /// Told as long as there is room to write.
+    /// Reported as long as there is room to write.
     Write,
-    /// Told once for each change: for FIFOs, which would otherwise report
-    /// "no writer" without end between two runs.
+    /// Reported once for each change: for FIFOs, which would otherwise report "no writer"
+    /// without end between two runs.
     Edge,
-    /// Told of the end alone, once.
+    /// Reports only the end, once.
     End,
 }
 
@@ -85,7 +86,7 @@ impl<K: Key> Reactor<K> {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(key.to_bits()), interest.flags())?)
     }
 
-    /// Has a watched descriptor reported under this key, for this.
+    /// Changes the key and the interest of a watched descriptor.
     pub(crate) fn change(&self, fd: impl AsFd, key: K, interest: Interest) {
         let data = EventData::new_u64(key.to_bits());
         let _ = epoll::modify(&self.epoll, fd, data, interest.flags());
@@ -95,24 +96,25 @@ impl<K: Key> Reactor<K> {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits, at most `timeout_ms`, and gives the keys of those that have news. Looks
-    /// out for news without sleeping up to an instant, if one is given and nobody
-    /// else has a use for this core.
+    /// Waits, at most `timeout_ms`, and returns the keys of descriptors with events.
+    /// Polls without sleeping until `awake_until`, if given and no other process wants
+    /// this core.
     pub(crate) fn wait(
         &mut self,
         timeout_ms: Option<u64>,
-        awake_until: Option<Instant>,
+        poll_until: Option<Instant>,
         news: &mut Vec<K>,
     ) -> io::Result<CoreUse> {
         let mut lookout = CoreUse::Unknown;
-        if let Some(until) = awake_until.filter(|_| timeout_ms != Some(0)) {
+        if let Some(until) = poll_until.filter(|_| timeout_ms != Some(0)) {
             let mut before = Instant::now();
             let mut lent = Duration::ZERO;
             while before < until {
                 if self.poll(Some(0), news)? {
                     return Ok(lookout);
                 }
-                // Whoever is to have news may be waiting for this very core.
+                // The process that is to cause the event may be waiting for this very
+                // core.
                 rustix::thread::sched_yield();
                 let after = Instant::now();
                 let away = after.duration_since(before);

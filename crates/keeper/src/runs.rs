@@ -1,7 +1,7 @@
-//! Runs: what was asked, and what came out of it.
+//! Runs: their orders and their results.
 
 use crate::own_name::OwnName;
-use crate::shortage::told;
+use crate::shortage::describe;
 use crate::stdin::Stdin;
 use sessile_protocol::{
     Completed, EndedJob, Exec, KernelFate, Language, MetLimit, OpenRun, OutputView, ReadOutput,
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Bytes of a command that a list of runs shows: hundreds may be queued.
 const COMMAND_SHOWN: usize = 4 << 10;
 
-/// Characters of a command that say which one is meant.
+/// Characters of a command that identify it in messages.
 const TITLE: usize = 80;
 
 /// A run that is queued, running, or whose streams are still open.
@@ -28,31 +28,31 @@ pub(crate) struct Run {
     pub(crate) order: Exec,
     pub(crate) stdout: Spool,
     pub(crate) stderr: Spool,
-    /// Of an interactive run that has not finished.
+    /// The stdin of an interactive run that has not finished.
     pub(crate) stdin: Option<Box<Stdin>>,
-    /// What its terminal showed at its end.
+    /// The contents of its terminal at its end.
     pub(crate) screen: Option<Box<Screen>>,
-    /// What was typed on it and not read.
+    /// Bytes typed on its terminal and not read.
     pub(crate) unread: Vec<u8>,
     pub(crate) progress: Progress,
-    /// When it was asked for.
+    /// When it was requested.
     pub(crate) accepted: Tick,
-    /// How long it has waited for its turn.
+    /// How long it has waited in the queue.
     pub(crate) waited: Tick,
     /// When it last wrote something or was given input, if its silence matters.
     pub(crate) last_sign: Tick,
-    /// Streams that something may still write to.
+    /// Number of streams that something may still write to.
     pub(crate) open_streams: u8,
     pub(crate) value: Option<RunValue>,
     pub(crate) error: Option<RunError>,
     pub(crate) notes: Vec<String>,
     pub(crate) jobs_ended: Vec<EndedJob>,
     pub(crate) limits_met: Vec<MetLimit>,
-    /// Bytes of remarks that are too large for the history, and in no file yet.
+    /// Bytes of remarks that are too large for the history and not yet in a file.
     pub(crate) owed_remarks: usize,
-    /// What is left out of the messages in its stderr.
+    /// The name to leave out of the messages in its stderr.
     pub(crate) own_name: Option<Rc<OwnName>>,
-    /// Whether what it writes to stderr next begins a line.
+    /// Whether its next stderr output begins a line.
     begins_line: bool,
 }
 
@@ -78,7 +78,7 @@ impl Run {
         runs: &Path,
         cap: u64,
     ) -> Self {
-        // What a terminal is given is typed on it.
+        // Input for a terminal is typed on it.
         let stdin = (order.interactive && order.terminal.is_none()).then(|| {
             let first = order.stdin.take().unwrap_or_default();
             Box::new(Stdin::new(run, first.into_vec()))
@@ -107,13 +107,13 @@ impl Run {
         }
     }
 
-    /// The session's directory is somewhere else.
+    /// Follows the session's directory to its new path.
     pub(crate) fn moved_to(&mut self, runs: &Path) {
         self.stdout.moved_to(runs);
         self.stderr.moved_to(runs);
     }
 
-    /// Takes what it has written.
+    /// Takes output that it has written.
     pub(crate) fn take(&mut self, stream: StreamName, bytes: &[u8]) {
         let Some(own_name) = self.own_name.as_ref().filter(|_| stream == StreamName::Stderr) else {
             return self.spool(stream).push(bytes);
@@ -123,7 +123,7 @@ impl Run {
         self.stderr.push(shown.as_deref().unwrap_or(bytes));
     }
 
-    /// Whether it may ask for input while it is going.
+    /// Whether it may ask for input while it runs.
     pub(crate) fn takes_input(&self) -> bool {
         self.finished().is_none() && (self.stdin.is_some() || self.order.terminal.is_some())
     }
@@ -149,7 +149,8 @@ impl Run {
         self.progress = Progress::Finished(Box::new(Finished { outcome, timestamp, duration }));
     }
 
-    /// Has what the run wrote and said on disk. False: that cannot be done now.
+    /// Writes the run's output and remarks to disk. Returns false if that is not possible
+    /// now.
     pub(crate) fn settle(&mut self, directory: &Directory, number: RunNo) -> bool {
         let [stdout, stderr] = [&mut self.stdout, &mut self.stderr].map(Spool::settle);
         let output = stdout.and(stderr);
@@ -169,27 +170,27 @@ impl Run {
         is_settled
     }
 
-    /// Says once that something of it is not on disk, and why.
+    /// Notes once that something of it is not on disk, and why.
     pub(crate) fn note_unwritten(&mut self, what: &str, error: &io::Error) {
         let note = format!("the run's {what} could not be written to disk");
         if !self.notes.iter().any(|known| known.starts_with(&note)) {
-            self.notes.push(format!("{note}: {}", told(error, std::convert::identity)));
+            self.notes.push(format!("{note}: {}", describe(error, std::convert::identity)));
         }
     }
 
-    /// It may have written something: it had written that much before.
+    /// Updates the last sign of life if more was written than `before`.
     pub(crate) fn note_sign(&mut self, before: u64, clock: Instant) {
         if self.order.silence_ms.is_some() && self.written() > before {
             self.last_sign = ticks(clock);
         }
     }
 
-    /// What it has written and is not on disk.
+    /// Returns the bytes of output and remarks that are not on disk.
     pub(crate) fn bytes_in_memory(&self) -> u64 {
         (self.stdout.in_memory() + self.stderr.in_memory() + self.owed_remarks) as u64
     }
 
-    /// Bytes that it has written to both streams.
+    /// Returns the bytes that it has written to both streams.
     pub(crate) fn written(&self) -> u64 {
         self.stdout.total() + self.stderr.total()
     }
@@ -232,7 +233,7 @@ impl Run {
         })
     }
 
-    /// The run among those that are not over.
+    /// Returns the run as an entry in the list of open runs.
     pub(crate) fn open_view(&self, run: RunNo) -> OpenRun {
         let text = &self.order.text;
         let shown = &text[..text.len().min(COMMAND_SHOWN)];
@@ -253,7 +254,7 @@ impl Run {
         }
     }
 
-    /// The first line of its command, or the beginning of it.
+    /// Returns the first line of its command, or the beginning of it.
     pub(crate) fn title(&self) -> String {
         let line = self.order.text.trim_ascii().split(|b| *b == b'\n').next().unwrap_or_default();
         let line = String::from_utf8_lossy(line);
@@ -263,7 +264,7 @@ impl Run {
         }
     }
 
-    /// What the run had to say besides its output.
+    /// Returns what the run has reported besides its output.
     pub(crate) fn remarks(&self) -> Remarks {
         let (result, error) = (self.value.clone(), self.error.clone());
         let (notes, jobs_ended) = (self.notes.clone(), self.jobs_ended.clone());
@@ -271,7 +272,7 @@ impl Run {
         Remarks { result, error, notes, jobs_ended, limits_met }
     }
 
-    /// The run's line in the history.
+    /// Returns the run's line in the history.
     pub(crate) fn entry(&self, run: RunNo) -> Option<Entry> {
         let finished = self.finished()?;
         let duration = finished.duration;
@@ -314,7 +315,7 @@ impl Run {
         is_news || is_more || !read.wait
     }
 
-    /// What a reader at these cursors gets; `None` when it is to wait.
+    /// Returns what a reader at these cursors gets; `None` if it is to wait.
     pub(crate) fn output(&self, read: &ReadOutput) -> Option<OutputView> {
         if !self.has_news(read) {
             return None;
@@ -334,7 +335,7 @@ impl Run {
     }
 }
 
-/// The time on the session's clock, which began then.
+/// Returns the time since the start of the session's clock.
 pub(crate) fn ticks(clock: Instant) -> Tick {
     Tick::try_from(clock.elapsed().as_millis()).unwrap_or(Tick::MAX)
 }

@@ -22,8 +22,9 @@ const FORK: &str = "f-";
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
-    /// Says that somebody lives here, for as long as this process or its guardian does:
-    /// a keeper of the same session whom another state directory tells of.
+    /// Locks that show that the directory is in use, for as long as this process or its
+    /// guardian lives. Another keeper of the same session, under another state directory,
+    /// sees them.
     held: RefCell<Held>,
 }
 
@@ -35,8 +36,8 @@ struct Held {
 }
 
 impl Scratch {
-    /// A new directory for the session; one that a lost keeper left behind is
-    /// cleared away first. One that is in use stays as it is.
+    /// Creates a directory for the session. One that a lost keeper left behind is cleared
+    /// away first. One that is in use stays as it is.
     pub(crate) fn create(session: &str) -> io::Result<Self> {
         let name = name_of(session);
         let mut refusal = io::Error::from(io::ErrorKind::NotFound);
@@ -74,8 +75,8 @@ impl Scratch {
         }
     }
 
-    /// Somebody may have removed it: a command of the user's, or a service manager that
-    /// clears a user's memory files when they log out.
+    /// Creates the directory again if it was removed: by a command of the user, or by a
+    /// service manager that clears a user's memory files at logout.
     fn make_anew(&self) -> io::Result<()> {
         for path in [self.root(), &self.path] {
             match rustix::fs::mkdir(path, Mode::RWXU) {
@@ -86,13 +87,13 @@ impl Scratch {
         }
         let hold = |path: &Path| hold(path).ok().flatten().map(Rc::new);
         let mut held = self.held.borrow_mut();
-        // Where it was not removed, it is held as before.
+        // If it was not removed, the lock stays as it is.
         held.root = hold(self.root()).or(held.root.take());
         held.own = held.own.take().map(|own| hold(&self.path).unwrap_or(own));
         Ok(())
     }
 
-    /// A directory for a fork, in that of its family.
+    /// Creates a directory for a fork, in that of its family.
     pub(crate) fn for_fork(&self, session: &str) -> io::Result<Self> {
         let path = self.root().join(name_of_fork(session));
         self.make_anew()?;
@@ -114,7 +115,7 @@ impl Scratch {
         name.is_some_and(|name| name.starts_with(FORK))
     }
 
-    /// Removes what is the session's own; the last of a family leaves nothing.
+    /// Removes what belongs to the session; the last of a family leaves nothing.
     pub(crate) fn remove(&self) {
         if self.is_of_fork() {
             let _ = remove_tree(&self.path);
@@ -131,12 +132,13 @@ impl Scratch {
     }
 }
 
-/// A session may be in use under several state directories of a machine at once, until
-/// the first of them hears that it has moved.
+/// Number of names to try: a session may be in use under several state directories of a
+/// machine at once, until the first of them learns that it has moved.
 const ATTEMPTS: u32 = 8;
 
-/// It begins with what differs, and is hidden: one pattern for files of ours, or for
-/// all files, does not take the memory of all sessions.
+/// Returns the directory's name. It is hidden and begins with the part that differs: a
+/// single pattern for our files, or for all files, does not match the memory of all
+/// sessions.
 fn name_of(session: &str) -> String {
     let hex = session.trim_start_matches("sess_");
     format!(".{}.sessile", &hex[..hex.len().min(12)])
@@ -156,7 +158,7 @@ pub(crate) fn is_kept_by(process: Process, session: &str) -> bool {
     })
 }
 
-/// Opens and locks a directory; `None` where somebody else has it.
+/// Opens and locks a directory; `None` if another process has it.
 fn hold(path: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty())?;
@@ -165,7 +167,7 @@ fn hold(path: &Path) -> io::Result<Option<OwnedFd>> {
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
-    // Somebody may have cleared it away between its making and its locking.
+    // Another process may have removed it between its creation and its locking.
     let (opened, found) = (rustix::fs::fstat(&directory)?, rustix::fs::lstat(path)?);
     let is_same = (opened.st_dev, opened.st_ino) == (found.st_dev, found.st_ino);
     Ok(is_same.then_some(directory))
@@ -180,8 +182,8 @@ fn bases() -> impl Iterator<Item = PathBuf> {
 /// What kernels need at their start, several times over: a driver has 150 KiB.
 const ROOM: u64 = 1 << 20;
 
-/// A container's memory file system is small, and what programs leave there
-/// fills it.
+/// Whether there is room. A container's memory file system is small, and programs fill it
+/// with what they leave there.
 fn has_room(base: &Path) -> bool {
     let Ok(found) = rustix::fs::statvfs(base) else {
         return false;
@@ -191,7 +193,7 @@ fn has_room(base: &Path) -> bool {
     found.f_bavail.saturating_mul(found.f_frsize) >= ROOM && has_files
 }
 
-/// Makes the directory, which must not be anybody else's, and locks it.
+/// Creates the directory, which must not belong to another user, and locks it.
 fn make(path: &Path) -> io::Result<OwnedFd> {
     let in_use = || io::Error::from(io::ErrorKind::ResourceBusy);
     match rustix::fs::mkdir(path, Mode::RWXU) {
@@ -227,16 +229,16 @@ pub(crate) fn open_both_ways(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-/// Whether programs beside a kernel are kept out of its pipes. They are in a
-/// sandbox, where nobody can change what is allowed; without one, they run as the
-/// user whose pipes these are.
+/// Whether programs beside a kernel are kept out of its pipes. They are in a sandbox,
+/// where permissions cannot be changed; without one, they run as the user who owns the
+/// pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Openness {
     Open,
     Closed,
 }
 
-/// A FIFO that is written to by this process alone.
+/// Creates a FIFO to which only this process writes.
 pub(crate) fn make_orders(path: &Path, openness: Openness) -> io::Result<OwnedFd> {
     make_fifo(path)?;
     let orders = open_both_ways(path)?;
@@ -247,9 +249,9 @@ pub(crate) fn make_orders(path: &Path, openness: Openness) -> io::Result<OwnedFd
     Ok(orders)
 }
 
-/// Removes a directory of kernels, with those in it that cannot be listed.
+/// Removes a directory of kernels, including directories that cannot be listed.
 pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
-    /// Of a kernel, in that of a fork, in that of a family.
+    /// A kernel's directory, in that of a fork, in that of a family.
     const DEPTH: u32 = 2;
     allow_listing(path, DEPTH);
     std::fs::remove_dir_all(path)
@@ -267,14 +269,14 @@ fn allow_listing(path: &Path, depth: u32) {
     }
 }
 
-/// Where names are that nobody finds out who was not told.
+/// Directory whose entries cannot be listed: a file in it is found only by its name.
 const HIDDEN: &str = "x";
 
 /// Characters of such a name: as many as those of a secret, for the same reason.
 const NAME_LENGTH: usize = 8;
 
-/// A new path in a directory that can be searched and not listed. In a sandbox
-/// nobody can change that: for programs there, all of it is read-only.
+/// Returns a new path in a directory that can be searched but not listed. In a sandbox,
+/// programs cannot change that: the directory is read-only for them.
 pub(crate) fn hidden_name(directory: &Path) -> io::Result<PathBuf> {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     let place = directory.join(HIDDEN);
@@ -290,14 +292,14 @@ pub(crate) fn hidden_name(directory: &Path) -> io::Result<PathBuf> {
     Ok(place.join(name))
 }
 
-/// Nobody else can read from this FIFO, by whatever way they come to it.
+/// Makes sure that no other process can read from this FIFO, however it gets to it.
 pub(crate) fn allow_writing_only(path: &Path) -> io::Result<()> {
     rustix::fs::chmod(path, Mode::WUSR)?;
     give_away(path, Mode::WUSR | Mode::WGRP | Mode::WOTH)
 }
 
-/// The root of a sandbox may do everything to files of its own users. If this
-/// process is root it can give files to one who is nobody in there.
+/// Gives a file to `nobody` if this process is root: the root of a sandbox may do everything
+/// to files of its own users.
 fn give_away(path: &Path, mode: Mode) -> io::Result<()> {
     const NOBODY: u32 = 65534;
     if !rustix::process::geteuid().is_root() {
@@ -306,7 +308,7 @@ fn give_away(path: &Path, mode: Mode) -> io::Result<()> {
     let (user, group) = (rustix::fs::Uid::from_raw(NOBODY), rustix::fs::Gid::from_raw(NOBODY));
     match rustix::fs::chown(path, Some(user), Some(group)) {
         Ok(()) => Ok(rustix::fs::chmod(path, mode)?),
-        // A root that may not: that of a container, say.
+        // A root without that right, such as that of a container.
         Err(Errno::PERM | Errno::INVAL) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -314,8 +316,8 @@ fn give_away(path: &Path, mode: Mode) -> io::Result<()> {
 
 /// A FIFO to which many may write at any time, for as long as there is a reader.
 ///
-/// Its name goes before its reader does: who opens it in between would wait for
-/// another one for ever.
+/// Its name is removed before its reader: a process that opens it in between would wait
+/// for another reader for ever.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     fd: OwnedFd,
@@ -333,8 +335,9 @@ impl Inbox {
         }
     }
 
-    /// Others can write to it, and only this process can read: what a kernel says
-    /// is for nobody else. Nobody sees it before that is so.
+    /// Creates a FIFO that others can write to and only this process can read, because a
+    /// kernel's reports are for no other process. It becomes visible only when this
+    /// holds.
     fn create_closed(path: PathBuf) -> io::Result<Self> {
         let directory = path.parent().unwrap_or(Path::new("/"));
         let hidden = hidden_name(directory)?;
@@ -348,8 +351,8 @@ impl Inbox {
 }
 
 impl Inbox {
-    /// Whether its name is gone, though nobody has let go of it: then the
-    /// directory around it is gone as well, or is called something else.
+    /// Whether its name is gone although it is in use: then the directory around it was
+    /// removed or renamed.
     pub(crate) fn is_unlinked(&self) -> bool {
         match rustix::fs::lstat(&self.path) {
             Ok(named) => rustix::fs::fstat(&self.fd).is_ok_and(|own| named.st_ino != own.st_ino),
@@ -357,8 +360,8 @@ impl Inbox {
         }
     }
 
-    /// The same where its name was removed, at a third of the price: without a way
-    /// through directories.
+    /// Does the same check for a name that was removed, at a third of the cost: without a
+    /// path lookup.
     pub(crate) fn was_removed(&self) -> bool {
         rustix::fs::fstat(&self.fd).is_ok_and(|own| own.st_nlink == 0)
     }
@@ -372,7 +375,7 @@ impl AsFd for Inbox {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
-        // A successor may have one of its own there.
+        // A successor may have its own FIFO there.
         let is_own = || {
             let (ours, there) =
                 (rustix::fs::fstat(&self.fd).ok()?, rustix::fs::stat(&self.path).ok()?);
@@ -414,18 +417,18 @@ impl RewrittenFile {
 /// Writes a file that a kernel is about to read.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC;
-    // Neither a link nor a pipe that somebody has put there is written to.
+    // Does not write to a link or a FIFO that another process has put there.
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
     File::from(file).write_all(bytes)
 }
 
-/// Reads a file that a kernel has written, or somebody else in its place: a link
-/// is not followed, a pipe not waited for, and what has no end not read.
+/// Reads a file that a kernel, or another process in its place, has written: does not
+/// follow a link, wait for a FIFO, or read without end.
 pub(crate) fn read_left(path: &Path) -> io::Result<Vec<u8>> {
     const MOST: u64 = 256 << 20;
     let (file, length) = open_left(path)?;
-    // One with holes in it may be longer than there is room for.
+    // A sparse file may be longer than the file system.
     let room = rustix::fs::fstatvfs(&file)?;
     let room = room.f_blocks.saturating_mul(room.f_frsize);
     if length > MOST.min(room) {
@@ -436,7 +439,7 @@ pub(crate) fn read_left(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Opens such a file: with its length.
+/// Opens such a file. Returns it with its length.
 pub(crate) fn open_left(path: &Path) -> io::Result<(File, u64)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -447,8 +450,8 @@ pub(crate) fn open_left(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, found.len()))
 }
 
-/// Where a kernel writes what its keeper reads, in its directory. In a sandbox
-/// it is the only place there that can be written to.
+/// Directory in which a kernel writes what its keeper reads. In a sandbox it is the only
+/// writable place there.
 pub(crate) const LEFT: &str = "w";
 
 #[cfg(test)]

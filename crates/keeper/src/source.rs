@@ -1,10 +1,9 @@
-//! What a watched descriptor belongs to.
+//! The owners of watched descriptors.
 //!
-//! The system hands 64 bits back with each event. They hold the whole source:
-//! its kind in the highest byte, its number in the others. So there is no table
-//! that could be out of date. An event that was under way when its descriptor
-//! was closed may reach a successor of the same name; reading there finds
-//! nothing, which does no harm.
+//! The system returns 64 bits with each event. They hold the whole source: its kind in
+//! the highest byte, its number in the others. So no table can be out of date. An event
+//! that was pending when its descriptor was closed may reach a successor of the same
+//! name; reading there finds nothing, which does no harm.
 
 use crate::reactor::Key;
 use sessile_protocol::{Language, RunNo};
@@ -18,36 +17,36 @@ pub(crate) enum Source {
     Client(ClientId),
     /// The process's signals.
     Signals,
-    /// What a kernel reports.
+    /// Reports of a kernel.
     Reports(Language),
-    /// What a run writes.
+    /// Output of a run.
     Pipe(Pipe),
     Terminal(Language),
-    /// The open stdin of a run has room.
+    /// The open stdin of a run, when it has room.
     Stdin(RunNo),
     /// A copy of a kernel that is kept.
     Image(ImageId),
     /// A copy of a kernel that is to become one.
     Copy(Language),
-    /// The worker of the save that is under way.
+    /// The worker of the save in progress.
     SaveWorker,
     UploadWorker,
-    /// The worker that asks the store whose the session is.
+    /// The worker that asks the store which machine has the session.
     LookWorker,
     FileWorker(FileJobId),
-    /// Processes have ended in the sandbox.
+    /// Processes that have ended in the sandbox.
     Sandbox,
-    /// Somebody was not let out of it.
+    /// Attempts to leave the sandbox that were refused.
     Refusals,
-    /// The program that the session ends with.
+    /// The program with which the session ends.
     Program,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pipe {
-    /// Of a kernel, for its current run.
+    /// A kernel's pipe for its current run.
     Current(Language, StreamName),
-    /// Of a run that is over, held by something that it left behind.
+    /// The pipe of an ended run, held by a process that it left behind.
     Left(LeftPipeId),
 }
 

@@ -1,14 +1,13 @@
-//! The open stdin of an interactive run: a FIFO by the name of `i`, which is
-//! fed as fast as it is read.
+//! The open stdin of an interactive run: a FIFO named `i`, which is fed as fast as it is
+//! read.
 //!
-//! A FIFO has two habits that a pipe has not. Whoever opens it for reading
-//! waits until somebody has it open for writing; and what is in it is lost when
-//! nobody has it open at all. So, until the end of the input, it is held open
-//! both ways. After that it is held open for reading only: who reads it sees
-//! the end, and what nobody has read yet stays. Who opens it only then (by way
-//! of /dev/stdin, say, or a kernel that was slower than the input) would wait
-//! for a writer for ever, and there is no event that tells of it; so a writer
-//! shows up for an instant every now and then, as long as the run is going.
+//! A FIFO differs from a pipe in two ways: opening it for reading blocks until it is open
+//! for writing, and its contents are lost when nothing has it open. So, until the end of
+//! the input, the keeper holds it open both ways. After that it is held open for reading
+//! only: readers see the end, and unread data stays. A process that opens it only then
+//! (for example through /dev/stdin, or a kernel that was slower than the input) would
+//! wait for a writer for ever, and no event reports it. So a writer opens it for an
+//! instant now and then, as long as the run is going.
 
 use crate::kernels::Question;
 use crate::processes::PipeId;
@@ -24,26 +23,25 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-/// How long one waits at the most who opens stdin after the end of the input.
+/// Longest wait of a process that opens stdin after the end of the input.
 const LONGEST_PAUSE: Tick = 64;
 
 #[derive(Debug)]
 pub(crate) struct Stdin {
-    /// What has no place in the FIFO yet.
+    /// Bytes for which the FIFO has no room yet.
     unsent: VecDeque<u8>,
-    /// There will be no more.
+    /// No more input will come.
     is_complete: bool,
     fifo: Fifo,
     run: RunNo,
-    /// Room in the FIFO is waited for.
+    /// Whether it waits for room in the FIFO.
     is_full: bool,
     /// The last question to the kernel about the run.
     question: Question,
     inquiry: Inquiry,
 }
 
-/// Whether the kernel has been asked if the run waits for input, and has not
-/// answered.
+/// Whether the kernel has been asked if the run waits for input and has not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inquiry {
     None,
@@ -56,7 +54,7 @@ enum Fifo {
     None,
     /// Open both ways.
     Open(OwnedFd),
-    /// Open for reading only; a writer shows up after `pause`.
+    /// Open for reading only; a writer opens it after `pause`.
     Ended { fd: OwnedFd, pause: Tick },
 }
 
@@ -73,7 +71,7 @@ impl Stdin {
         }
     }
 
-    /// The next question to the kernel, unless one is open.
+    /// Returns the next question to the kernel, unless one is pending.
     pub(crate) fn inquire(&mut self) -> Option<Question> {
         if self.inquiry == Inquiry::Asked {
             return None;
@@ -83,8 +81,8 @@ impl Stdin {
         Some(self.question)
     }
 
-    /// Whether this answers the open question. One that was asked before the
-    /// last input is not open any more.
+    /// Whether this answers the pending question. A question from before the last input
+    /// is no longer pending.
     pub(crate) fn takes_answer(&mut self, question: Question) -> bool {
         let is_open = self.is_asked() && self.question == question;
         if is_open {
@@ -101,7 +99,7 @@ impl Stdin {
         self.is_complete
     }
 
-    /// Makes the FIFO, with as much in it as it takes.
+    /// Creates the FIFO, with as much in it as it takes.
     pub(crate) fn open(&mut self, path: &Path, reactor: &Reactor<Source>) -> io::Result<()> {
         make_fifo(path)?;
         self.fifo = Fifo::Open(open_both_ways(path)?);
@@ -109,8 +107,7 @@ impl Stdin {
         Ok(())
     }
 
-    /// The FIFO, if everything that was given has been read and there may be
-    /// more.
+    /// Returns the FIFO, if all input has been read and more may come.
     pub(crate) fn awaited(&self) -> Option<PipeId> {
         let Fifo::Open(fd) = &self.fifo else {
             return None;
@@ -122,7 +119,7 @@ impl Stdin {
         Some(PipeId { device: stat.st_dev, inode: stat.st_ino })
     }
 
-    /// What was given and not read.
+    /// Returns the number of bytes given and not read.
     pub(crate) fn unread(&self) -> u64 {
         let inside = match &self.fifo {
             Fifo::None => 0,
@@ -163,7 +160,7 @@ impl Stdin {
         }
     }
 
-    /// Drops what was not read: there will be no more.
+    /// Drops what was not read, and ends the input.
     pub(crate) fn cut(&mut self, reactor: &Reactor<Source>) {
         self.unsent = VecDeque::new();
         self.is_complete = true;
@@ -171,9 +168,8 @@ impl Stdin {
         self.show_end();
     }
 
-    /// Shows the end of the input to those who read, once everything is in the
-    /// FIFO, and lets those in who would open it. When to do so again, if there
-    /// is need.
+    /// Shows the end of the input to readers, once everything is in the FIFO, and
+    /// unblocks processes that open it. Returns when to do so again, if needed.
     pub(crate) fn show_end(&mut self) -> Option<Tick> {
         if !self.is_complete || !self.unsent.is_empty() {
             return None;
@@ -194,7 +190,7 @@ impl Stdin {
     }
 }
 
-/// Opens the same FIFO another way: not by its name, which user code may have
+/// Opens the same FIFO in another mode, not by its name, which user code may have
 /// removed.
 fn reopen(fd: &OwnedFd, how: OFlags) -> rustix::io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{}", fd.as_raw_fd());

@@ -1,9 +1,9 @@
 //! The pipes that runs write to.
 //!
-//! A kernel's `o` and `e` are FIFOs that each run opens anew. When a run ends
-//! and nobody holds its FIFO any more, the next run uses it again; when
-//! somebody does (a background process), the FIFO is left to that run and a
-//! new one takes its name. So one run's output never appears in another's.
+//! A kernel's `o` and `e` are FIFOs that each run opens anew. When a run ends and nothing
+//! holds its FIFO any more, the next run uses it again. If something does (a background
+//! process), the FIFO is left to that run and a new one takes its name. So one run's
+//! output never appears in another's.
 //!
 //! A stream is watched only once its run has lasted a millisecond: most runs
 //! are over by then, and each opening and closing of a watched pipe would wake
@@ -20,16 +20,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Read at once, and what a pipe holds by default.
+/// Size of one read, and the default capacity of a pipe.
 pub(crate) const CHUNK: usize = 64 << 10;
 
-/// For a run that writes much: fewer switches between it and the keeper.
+/// Capacity for a run that writes much: fewer switches between it and the keeper.
 const LARGE_PIPE: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) name: StreamName,
-    /// What it is watched as, while it is.
+    /// The key under which it is watched, while it is.
     watched: Option<Pipe>,
     fd: OwnedFd,
     id: PipeId,
@@ -38,22 +38,22 @@ pub(crate) struct Stream {
     naming: Naming,
 }
 
-/// What a stream is called in its kernel's directory.
+/// Name of a stream in its kernel's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Naming {
     /// `o` or `e`.
     Plain,
-    /// As nobody knows who was not told: only the kernel is, in its order.
+    /// A random name, which only the kernel learns, in its order.
     Hidden,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drained {
-    /// Nothing more for now; somebody can still write.
+    /// Nothing more for now, but something can still write.
     Empty,
-    /// Nobody can write any more.
+    /// Nothing can write any more.
     Closed,
-    /// There may be more: others should have their turn first.
+    /// There may be more, but others should have their turn first.
     More,
 }
 
@@ -78,7 +78,7 @@ impl Stream {
         Ok(Self { name, watched: None, fd, id, is_large: false, path, naming })
     }
 
-    /// One for the runs to come, when somebody still holds this one.
+    /// Creates a stream for the next runs, when something still holds this one.
     pub(crate) fn successor(&self, directory: &Path) -> io::Result<Self> {
         let fresh = Self::named(directory, self.name, self.naming)?;
         if fresh.path != self.path {
@@ -87,7 +87,7 @@ impl Stream {
         Ok(fresh)
     }
 
-    /// Has a name from now on that nobody knows.
+    /// Replaces the stream with one under a secret name.
     pub(crate) fn hide(&mut self, directory: &Path) -> io::Result<()> {
         let fresh = Self::named(directory, self.name, Naming::Hidden)?;
         let _ = std::fs::remove_file(&self.path);
@@ -95,12 +95,12 @@ impl Stream {
         Ok(())
     }
 
-    /// Where a kernel finds it.
+    /// Returns the path for the kernel.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Has news of it reported from now on, under this name.
+    /// Reports events of it from now on, under this name.
     pub(crate) fn watch(&mut self, name: Pipe, reactor: &Reactor<Source>) -> io::Result<()> {
         match self.watched {
             Some(known) if known == name => {}
@@ -117,21 +117,21 @@ impl Stream {
         }
     }
 
-    /// Has nothing but its end reported, until it is read on.
+    /// Reports only its end, until reading resumes.
     pub(crate) fn pause(&self, reactor: &Reactor<Source>) {
         if let Some(name) = self.watched {
             reactor.change(&self.fd, Source::Pipe(name), Interest::End);
         }
     }
 
-    /// Has news of it reported again, and what there is already.
+    /// Reports its events again, including data that is already there.
     pub(crate) fn resume(&self, reactor: &Reactor<Source>) {
         if let Some(name) = self.watched {
             reactor.change(&self.fd, Source::Pipe(name), Interest::Edge);
         }
     }
 
-    /// Bytes that are in the pipe now.
+    /// Returns the number of bytes that are in the pipe now.
     pub(crate) fn waiting(&self) -> usize {
         rustix::io::ioctl_fionread(&self.fd).map_or(0, |n| usize::try_from(n).unwrap_or(0))
     }

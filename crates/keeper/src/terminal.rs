@@ -1,12 +1,11 @@
-//! A real terminal: the pair of devices, and what is on its screen.
+//! A real terminal: the pair of devices, and the contents of its screen.
 //!
-//! A kernel's runs with a terminal have it one after the other. It is the
-//! kernel's controlling terminal where the kernel can have one: then the system
-//! itself turns Ctrl-C into a signal and tells programs of a new size; where
-//! not, that is done here.
+//! The runs of a kernel with a terminal use it one after the other. If possible, it is
+//! the kernel's controlling terminal: then the system itself turns Ctrl-C into a signal
+//! and tells programs of a new size. Otherwise this module does that.
 //!
-//! The keeper holds the programs' side open, too: their end is told by their
-//! kernel, never by the device.
+//! The keeper holds the programs' side open as well: the kernel reports the end of
+//! programs, never the device.
 
 use crate::processes::{self, PipeId};
 use crate::reactor::{Interest, Reactor};
@@ -25,14 +24,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// What a device gives at once.
+/// How much a device returns at once.
 const PIECE: usize = 16 << 10;
 
-/// Cells that are drawn before others have their turn: some 10 ms of work.
+/// Cells drawn before others have their turn: some 10 ms of work.
 const TURN: u64 = 1 << 20;
 
-/// Cells that are drawn at a run's end, when all that it wrote is to be on the
-/// screen: a fifth of a second of work, which only programs need that mean harm.
+/// Cells drawn at a run's end, when all its output should be on the screen: a fifth of a
+/// second of work. Only malicious programs need that much.
 const LAST_TURN: u64 = 20 << 20;
 
 #[derive(Debug)]
@@ -42,10 +41,10 @@ pub(crate) struct Terminal {
     path: PathBuf,
     id: PipeId,
     source: Source,
-    /// Typed, and without a place in the device yet.
+    /// Typed bytes for which the device has no room yet.
     unsent: VecDeque<u8>,
     emulator: Emulator,
-    /// Recorded, and not drawn yet.
+    /// Output that is recorded and not drawn yet.
     undrawn: Vec<u8>,
     revision: u64,
     /// The run that has it, or had it last.
@@ -62,7 +61,7 @@ impl Terminal {
     ) -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = match sandbox {
-            // It has terminals of its own.
+            // The sandbox has terminals of its own.
             Some(sandbox) => {
                 sandbox.open(Path::new("/dev/pts/ptmx"), libc::O_RDWR | libc::O_NOCTTY)?
             }
@@ -72,14 +71,14 @@ impl Terminal {
         rustix::pty::unlockpt(&master)?;
         let name = rustix::pty::ptsname(&master, Vec::new())?;
         let path = PathBuf::from(name.to_str().map_err(|_| io::ErrorKind::InvalidData)?);
-        // Never ours: a keeper has no terminal.
+        // Never the keeper's own: a keeper has no controlling terminal.
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let slave = match sandbox {
             Some(sandbox) => sandbox.open(&path, flags.bits().cast_signed())?,
             None => rustix::fs::open(&path, flags, Mode::empty())?,
         };
         let mut modes = termios::tcgetattr(&slave)?;
-        // Also erases characters of several bytes whole.
+        // Makes erase remove multi-byte characters as a whole.
         modes.input_modes |= termios::InputModes::IUTF8;
         termios::tcsetattr(&slave, OptionalActions::Now, &modes)?;
         termios::tcsetwinsize(&slave, winsize(size))?;
@@ -117,7 +116,7 @@ impl Terminal {
         self.emulator.modes()
     }
 
-    /// Another run has it now, with an empty screen.
+    /// Hands it to another run, with an empty screen.
     pub(crate) fn pass_on(&mut self, run: RunNo, size: TerminalSize) {
         self.run = run;
         self.unsent = VecDeque::new();
@@ -139,7 +138,7 @@ impl Terminal {
         while taken < limit {
             self.draw(TURN, reactor);
             if !self.undrawn.is_empty() {
-                // Who floods the screen waits until it has been drawn.
+                // A program that floods the screen waits until it has been drawn.
                 return Drained::More;
             }
             match self.record(buffer, &mut sink) {
@@ -150,8 +149,8 @@ impl Terminal {
         Drained::More
     }
 
-    /// Takes all that is left of a run, at most `limit` bytes, and brings the
-    /// screen up to it.
+    /// Takes all that is left of a run, at most `limit` bytes, and draws it on the
+    /// screen.
     pub(crate) fn finish(
         &mut self,
         buffer: &mut [u8],
@@ -170,7 +169,7 @@ impl Terminal {
         self.undrawn = Vec::new();
     }
 
-    /// One piece of what was written; none when there is nothing for now.
+    /// Reads one piece of output; none if there is nothing for now.
     fn record(&mut self, buffer: &mut [u8], sink: &mut impl FnMut(&[u8])) -> Option<usize> {
         let piece = PIECE.min(buffer.len());
         loop {
@@ -199,7 +198,7 @@ impl Terminal {
         }
     }
 
-    /// What was typed and not read.
+    /// Returns the number of bytes typed and not read.
     pub(crate) fn unread(&self) -> u64 {
         let inside = rustix::io::ioctl_fionread(&self.slave).unwrap_or(0);
         self.unsent.len() as u64 + inside
@@ -229,8 +228,7 @@ impl Terminal {
         reactor.change(&self.master, self.source, interest);
     }
 
-    /// Takes back what was typed and not read, a line that has not ended
-    /// included.
+    /// Takes back what was typed and not read, including an unfinished line.
     pub(crate) fn take_unread(&mut self) -> Vec<u8> {
         let mut unread = Vec::new();
         let Ok(before) = termios::tcgetattr(&self.slave) else {
@@ -242,7 +240,7 @@ impl Terminal {
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         let _ = termios::tcsetattr(&self.slave, OptionalActions::Now, &modes);
         let mut piece = [0; 4096];
-        // With these modes a read never waits.
+        // With these modes a read never blocks.
         while let Ok(n @ 1..) = rustix::io::read(&self.slave, &mut piece) {
             unread.extend_from_slice(&piece[..n]);
         }
@@ -251,20 +249,20 @@ impl Terminal {
         unread
     }
 
-    /// The device, if everything that was typed has been read.
+    /// Returns the device, if everything that was typed has been read.
     pub(crate) fn awaited(&self) -> Option<PipeId> {
         (self.unread() == 0).then_some(self.id)
     }
 
-    /// The key that ends the input, as the program has it.
+    /// Returns the key that ends the input in the program's current mode.
     pub(crate) fn end_key(&self) -> Option<u8> {
         let modes = termios::tcgetattr(&self.slave).ok()?;
         let key = modes.special_codes[SpecialCodeIndex::VEOF];
         (modes.local_modes.contains(LocalModes::ICANON) && key != 0).then_some(key)
     }
 
-    /// The keys that stand for signals just now. Without job control nobody
-    /// could wake up what a key has stopped.
+    /// Returns the keys that currently send signals. The suspend key is not one of them:
+    /// without job control, nothing could resume a stopped program.
     pub(crate) fn signal_keys(&self) -> Vec<(u8, i32)> {
         let Ok(modes) = termios::tcgetattr(&self.slave) else {
             return Vec::new();
@@ -277,7 +275,8 @@ impl Terminal {
             .collect()
     }
 
-    /// For a kernel without job control, which a stopped program would stop.
+    /// Disables the suspend key for a kernel without job control, which would be stopped
+    /// together with its program.
     pub(crate) fn forbid_suspending(&self) {
         if let Ok(mut modes) = termios::tcgetattr(&self.slave) {
             modes.special_codes[SpecialCodeIndex::VSUSP] = 0;
@@ -291,7 +290,7 @@ impl Terminal {
         self.revision += 1;
     }
 
-    /// Who gets the keys: the process group in its foreground.
+    /// Returns the foreground process group, which gets the keys.
     pub(crate) fn foreground_group(&self) -> Option<Pid> {
         termios::tcgetpgrp(&self.master).ok()
     }
@@ -305,7 +304,7 @@ impl Terminal {
         processes::terminal(pid) == Some((rustix::fs::major(device), rustix::fs::minor(device)))
     }
 
-    /// Hangs up: who has it open reads its end from now on.
+    /// Hangs up: processes that have it open now read its end.
     pub(crate) fn close(self, reactor: &Reactor<Source>) {
         reactor.remove(&self.master);
     }

@@ -1,25 +1,25 @@
-//! Turns at work for later, which all sessions of a user on a machine share.
+//! Turns for background work, shared by all sessions of a user on a machine.
 //!
-//! Sessions do not know of each other, and nobody gives the turns out: a turn is
-//! the lock on one of a few files, in a private directory in memory. Who dies
-//! gives its lock back. A file's time says when it was taken, or, after that, when
-//! it is there for others; who has one for too long (it was stopped, say) keeps
-//! nobody from going ahead. Where there can be no such directory there is no
-//! bound. What the files have in them does not matter.
+//! Sessions do not know of each other, and there is no coordinator: a turn is the lock on
+//! one of a few files in a private directory in memory. A process that dies releases its
+//! lock. A file's time says when the lock was taken or, after that, when others may take
+//! it. A process that holds a lock for too long (for example because it was stopped)
+//! holds up nobody. If there can be no such directory, turns are unlimited. The contents
+//! of the files do not matter.
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, SystemTime};
 
-/// Work for later takes milliseconds, and on a loaded machine a hundred of them.
+/// Background work takes milliseconds, on a loaded machine a hundred of them.
 const TAKES_AT_MOST: Duration = Duration::from_secs(2);
 
-/// Between two turns on one file: fifty captures of a shell in a second, of two
+/// Pause between two turns on one file: fifty captures of a shell per second, of two
 /// milliseconds each, are a tenth of a core.
 const REST: Duration = Duration::from_millis(20);
 
-/// Held while work for later goes on.
+/// Held during background work.
 #[derive(Debug)]
 pub(crate) struct Turn {
     lock: Option<OwnedFd>,
@@ -34,7 +34,7 @@ impl Drop for Turn {
 }
 
 impl Turn {
-    /// A turn, unless others have all of them.
+    /// Takes a turn, unless others have all of them.
     pub(crate) fn take() -> Option<Self> {
         match directory() {
             Some(directory) => Self::take_in(&directory, count()),
@@ -56,7 +56,7 @@ impl Turn {
             let (Some(now), Some(time)) = (now(), time(&file)) else {
                 return Some(Self { lock: None });
             };
-            // Further ahead than anybody sets it: the clock was set back.
+            // A time further ahead than this means that the clock was set back.
             let rests = now < time && time < now + 2 * REST;
             if is_taken && !rests {
                 set_time(&file, now);
@@ -84,13 +84,13 @@ fn set_time(file: &OwnedFd, time: Duration) {
     let _ = rustix::fs::futimens(file, &Timestamps { last_access: time, last_modification: time });
 }
 
-/// Half of the cores: the rest is for runs.
+/// Returns half of the number of cores: the rest is for runs.
 fn count() -> u32 {
     let cores = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count());
     (cores / 2).max(1)
 }
 
-/// Where the files are, if that is a directory of ours alone.
+/// Returns the directory of the files, if only this user has access to it.
 fn directory() -> Option<OwnedFd> {
     let me = rustix::process::geteuid().as_raw();
     let path = format!("/dev/shm/sessile-turns-{me}");
@@ -117,7 +117,7 @@ mod tests {
         rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap()
     }
 
-    /// Somebody else's turn, which was taken that long ago.
+    /// Makes it look like another process's turn, taken that long ago.
     fn taken(turn: &Turn, ago: Duration) {
         set_time(turn.lock.as_ref().unwrap(), now().unwrap() - ago);
     }
@@ -132,7 +132,7 @@ mod tests {
         let path = root.path().join("0");
         drop(turns);
         let rested = std::fs::metadata(&path).unwrap().modified().unwrap();
-        // Whenever this is: it is there from then on.
+        // From that time on, the turn is available.
         while SystemTime::now() < rested {
             std::thread::yield_now();
         }
@@ -148,7 +148,7 @@ mod tests {
         let file = std::fs::File::open(&path).unwrap();
         file.set_modified(SystemTime::now() + REST + REST / 2).unwrap();
         assert!(Turn::take_in(&directory, 1).is_none());
-        // A clock that was set back does not make it longer.
+        // Setting the clock back does not extend it.
         file.set_modified(SystemTime::now() + 1000 * REST).unwrap();
         // Another test may just have forked, and the copy has the lock until it is gone.
         let begun = std::time::Instant::now();

@@ -1,9 +1,10 @@
-//! What processes wait for, as the system tells it: the call that each thread
-//! is in, and the descriptors that it is about.
+//! What processes wait for, according to the system: the call that each thread is in, and
+//! its descriptors.
 //!
-//! Nothing here guesses. Where the system does not tell, nobody waits. It does
-//! not tell of an interpreter with an event loop, which waits for many things at
-//! once, and whose next timer bounds each wait, wanted by the run or not.
+//! Nothing here guesses. If the system does not tell, the process does not count as
+//! waiting. The system cannot tell for an interpreter with an event loop: it waits for
+//! many things at once, and its next timer limits each wait, whether the run wants it or
+//! not.
 
 use crate::processes::PipeId;
 use rustix::process::Pid;
@@ -11,8 +12,8 @@ use sessile_proc::{Call, Process};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// Calls that only older machines have; newer ones have one for each that
-/// takes more.
+/// Calls that only older architectures have; newer ones only have the variants with more
+/// parameters.
 #[cfg(target_arch = "x86_64")]
 mod older {
     pub(super) const POLL: i64 = libc::SYS_poll;
@@ -26,15 +27,15 @@ mod older {
     pub(super) const EPOLL_WAIT: i64 = -4;
 }
 
-/// Descriptors of one wait that are looked at. Who waits for more than this is
-/// a server, and does not ask a person.
+/// Number of descriptors of one wait that are checked. A process that waits for more is a
+/// server, and does not ask a person.
 const MOST: u64 = 1024;
 
 /// What a process may wait to read from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Awaited {
     Pipe(PipeId),
-    /// A terminal, which programs also open by the name of /dev/tty.
+    /// A terminal, which programs also open as /dev/tty.
     Terminal(PipeId),
 }
 
@@ -48,9 +49,9 @@ impl Awaited {
     }
 }
 
-/// A way to wait for it.
+/// A way to wait for input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum WaitKind {
     /// However long it takes. One that waits with a limit has something else to
     /// do, too.
     Endless,
@@ -59,29 +60,29 @@ pub(crate) enum Manner {
 }
 
 /// Whether a process waits in this manner for something to read from there.
-pub(crate) fn waits_to_read(pid: Pid, source: Awaited, manner: Manner) -> bool {
+pub(crate) fn waits_to_read(pid: Pid, source: Awaited, manner: WaitKind) -> bool {
     let process = Process::new(pid);
     let is_source = |fd: u32| {
         let target = process.descriptor(fd).metadata();
         target.is_some_and(|target| source.is(&target))
     };
     let awaited = |call: &Call| match manner {
-        Manner::Endless => awaited_endlessly(call, process),
-        Manner::Read => read_from(call).into_iter().collect(),
+        WaitKind::Endless => awaited_endlessly(call, process),
+        WaitKind::Read => read_from(call).into_iter().collect(),
     };
     process.calls().any(|call| awaited(&call).into_iter().any(is_source))
 }
 
-/// The descriptor that a call reads from.
+/// Returns the descriptor that a call reads from.
 fn read_from(call: &Call) -> Option<u32> {
     let is_read = matches!(call.number, libc::SYS_read | libc::SYS_readv);
     u32::try_from(call.args[0]).ok().filter(|_| is_read)
 }
 
-/// The descriptors that a call waits to read from, however long it takes.
+/// Returns the descriptors that a call waits to read from without a timeout.
 fn awaited_endlessly(call: &Call, process: Process) -> Vec<u32> {
     let [first, second, third, fourth, fifth, _] = call.args;
-    // An int in a register of 64 bits.
+    // An int in a 64-bit register.
     let is_endless = |timeout: u64| timeout as u32 == u32::MAX;
     match call.number {
         older::POLL if is_endless(third) => polled(process, first, second),
@@ -93,7 +94,7 @@ fn awaited_endlessly(call: &Call, process: Process) -> Vec<u32> {
     }
 }
 
-/// Those that a `struct pollfd` array asks to read.
+/// Returns the descriptors that a `struct pollfd` array asks to read.
 fn polled(process: Process, array: u64, count: u64) -> Vec<u32> {
     let bytes = process.memory(array, 8 * count.min(MOST) as usize).unwrap_or_default();
     let wanted = bytes.chunks_exact(8).filter_map(|one| {
@@ -104,7 +105,7 @@ fn polled(process: Process, array: u64, count: u64) -> Vec<u32> {
     wanted.collect()
 }
 
-/// Those in a set of bits.
+/// Returns the descriptors in a bit set.
 fn selected(process: Process, limit: u64, set: u64) -> Vec<u32> {
     let limit = limit.min(MOST) as u32;
     let bytes = process.memory(set, limit.div_ceil(8) as usize).unwrap_or_default();
@@ -115,7 +116,7 @@ fn selected(process: Process, limit: u64, set: u64) -> Vec<u32> {
     (0..limit).filter(is_in).collect()
 }
 
-/// Those that an epoll descriptor watches for something to read.
+/// Returns the descriptors that an epoll descriptor watches for reading.
 fn watched(process: Process, epoll: u64) -> Vec<u32> {
     let Ok(epoll) = u32::try_from(epoll) else {
         return Vec::new();
@@ -157,7 +158,7 @@ mod tests {
         ] {
             let mut child = python(text, std::fs::File::open(&path).unwrap().into());
             let pid = Pid::from_child(&child);
-            while !waits_to_read(pid, Awaited::Pipe(id), Manner::Endless) {
+            while !waits_to_read(pid, Awaited::Pipe(id), WaitKind::Endless) {
                 assert!(child.try_wait().unwrap().is_none(), "{text} has ended");
                 std::thread::yield_now();
             }
@@ -188,7 +189,7 @@ mod tests {
             while !sleeps() {
                 std::thread::yield_now();
             }
-            assert!(!waits_to_read(pid, Awaited::Pipe(other), Manner::Endless), "{text}");
+            assert!(!waits_to_read(pid, Awaited::Pipe(other), WaitKind::Endless), "{text}");
             child.kill().unwrap();
             child.wait().unwrap();
         }
@@ -201,11 +202,11 @@ mod tests {
         let text = "import select; p = select.epoll(); p.register(0, select.EPOLLIN); p.poll()";
         let mut child = python(text, read_end.into());
         let pid = Pid::from_child(&child);
-        while !waits_to_read(pid, Awaited::Pipe(id), Manner::Endless) {
+        while !waits_to_read(pid, Awaited::Pipe(id), WaitKind::Endless) {
             assert!(child.try_wait().unwrap().is_none(), "it has ended");
             std::thread::yield_now();
         }
-        assert!(!waits_to_read(pid, Awaited::Pipe(id), Manner::Read));
+        assert!(!waits_to_read(pid, Awaited::Pipe(id), WaitKind::Read));
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -1,9 +1,9 @@
-//! Work that takes long or blocks, in a fork of the keeper: its loop goes on.
+//! Runs work that takes long or blocks in a fork of the keeper, so that the keeper's loop
+//! goes on.
 //!
-//! A worker has the keeper's memory as it was, none of its descriptors, and one
-//! pipe back. Its answer counts only if it came whole: a worker that was killed
-//! has done nothing as far as anybody is told. What nobody waits for is left to
-//! run when nobody else wants the core.
+//! A worker has a copy of the keeper's memory, none of its descriptors, and one pipe
+//! back. Its answer counts only if it is complete: a worker that was killed counts as
+//! having done nothing. Work that no client waits for has the lowest priority.
 
 use crate::reactor::{Interest, Reactor};
 use crate::source::Source;
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Who waits for what a worker does.
+/// Who waits for a worker's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
     ByClient,
@@ -21,14 +21,14 @@ pub(crate) enum Awaited {
 }
 
 /// Lets a process run when nobody else wants the core, though not never.
-pub(crate) fn stand_back(pid: Pid) {
+pub(crate) fn lower_priority(pid: Pid) {
     let _ = rustix::process::setpriority_process(Some(pid), LAST);
 }
 
-/// The weight of a seventieth of an ordinary process.
+/// The nice value with about a seventieth of an ordinary process's weight.
 const LAST: i32 = 19;
 
-/// Before the answer: how long it is.
+/// Length of the size field before the answer.
 const HEAD: usize = 8;
 
 #[derive(Debug)]
@@ -38,17 +38,17 @@ pub(crate) struct Worker {
     received: Vec<u8>,
 }
 
-/// How far a worker has got.
+/// Progress of a worker.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Going,
     Done(Vec<u8>),
-    /// It ended without a whole answer.
+    /// It ended without a complete answer.
     Failed,
 }
 
 impl Worker {
-    /// Forks. The worker's answer is what `work` returns; its pipe is watched.
+    /// Forks a worker. Its answer is what `work` returns; its pipe is watched.
     pub(crate) fn spawn(
         reactor: &Reactor<Source>,
         source: Source,
@@ -59,20 +59,20 @@ impl Worker {
         rustix::io::ioctl_fionbio(&reading, true)?;
         reactor.add(&reading, source, Interest::Read)?;
         let keeper = rustix::process::getpid();
-        // SAFETY: the keeper has a single thread, so the child has a consistent
-        // heap and no lock is held in it.
+        // SAFETY: the keeper has a single thread, so the child has a consistent heap and
+        // no lock is held in it.
         match unsafe { libc::fork() } {
             -1 => {
                 let error = io::Error::last_os_error();
                 reactor.remove(&reading);
                 Err(error)
             }
-            0 => labour(&writing, keeper, work),
+            0 => run_worker(&writing, keeper, work),
             pid => match Pid::from_raw(pid) {
                 Some(pid) => {
                     match awaited {
                         Awaited::ByClient => {}
-                        Awaited::ByNobody => stand_back(pid),
+                        Awaited::ByNobody => lower_priority(pid),
                     }
                     Ok(Self { pid, pipe: reading, received: Vec::new() })
                 }
@@ -85,8 +85,8 @@ impl Worker {
         self.pid
     }
 
-    /// Takes what there is of its answer. After anything but
-    /// [`Progress::Going`], let go of it.
+    /// Reads what there is of its answer. After anything but [`Progress::Going`], drop
+    /// the worker.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Progress {
         loop {
             match rustix::io::read(&self.pipe, &mut *buffer) {
@@ -117,25 +117,23 @@ impl Worker {
 }
 
 /// The worker's whole life.
-fn labour(writing: &OwnedFd, keeper: Pid, work: impl FnOnce() -> Vec<u8>) -> ! {
+fn run_worker(writing: &OwnedFd, keeper: Pid, work: impl FnOnce() -> Vec<u8>) -> ! {
     prepare(writing, keeper);
     let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     let has_answered = answer.is_ok_and(|answer| {
         let head = (answer.len() as u64).to_le_bytes();
         write_all(writing, &head).and_then(|()| write_all(writing, &answer)).is_ok()
     });
-    // SAFETY: ends the process without running what the keeper would do at its
-    // own end.
+    // SAFETY: ends the process without the keeper's exit handlers.
     unsafe { libc::_exit(i32::from(!has_answered)) }
 }
 
-/// Lets go of all that is the keeper's, and goes when the keeper goes.
+/// Closes all that belongs to the keeper, and arranges to die with the keeper.
 fn prepare(writing: &OwnedFd, keeper: Pid) {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     let own = writing.as_raw_fd().cast_unsigned();
-    // SAFETY: these descriptors belong to values of the keeper's that are never
-    // used or dropped in this process; the mask and the dispositions are this
-    // process's own.
+    // SAFETY: these descriptors belong to values of the keeper that are never used or
+    // dropped in this process; the mask and the dispositions are this process's own.
     unsafe {
         if rustix::process::getppid() != Some(keeper) {
             libc::_exit(1);
@@ -150,7 +148,7 @@ fn prepare(writing: &OwnedFd, keeper: Pid) {
         for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGQUIT] {
             libc::signal(signal, libc::SIG_DFL);
         }
-        // A full disk is an error of the write, not the end of the process.
+        // Exceeding the file size limit is an error of the write, not the end of the process.
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }

@@ -1,11 +1,10 @@
 //! What a session may see, touch and use, and how that is enforced.
 //!
-//! `policy` is what people write and what a session is started with; `rules`
-//! answers which level a path has. Both are pure. `plan` decides what a sandbox
-//! is to look like, `apply` builds it, and `confine` is what a program has to
-//! give up in it. `limits` is what may be used of the machine, and what holds
-//! that. `proxy` is the way out to a list of hosts, `mover` renames directories
-//! for programs. `check` says what this machine can enforce.
+//! `policy` is what people write and what a session is started with; `rules` decides the
+//! level of a path. Both are pure. `plan` decides what a sandbox looks like, `apply`
+//! builds it, and `confine` takes rights away from programs in it. `limits` decides what
+//! may be used of the machine, and how that is enforced. `proxy` leads to a list of
+//! hosts, `mover` renames directories for programs. `check` says what this machine can enforce.
 
 pub mod apply;
 pub mod check;

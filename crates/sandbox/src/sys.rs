@@ -1,11 +1,11 @@
-//! The system calls that building a sandbox takes, each as thin as it can be:
-//! no allocation, because some are made in processes that share our memory.
+//! Thin wrappers of the system calls for building a sandbox. They do not allocate,
+//! because some are made in processes that share our memory.
 
 use std::ffi::{CStr, c_int, c_long, c_uint, c_ulong};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Read-only, without programs that change the user, without devices.
+/// Mount attributes: read-only, without setuid programs, devices or execution.
 pub(crate) const RDONLY: u64 = 0x1;
 pub(crate) const NOSUID: u64 = 0x2;
 pub(crate) const NODEV: u64 = 0x4;
@@ -31,25 +31,25 @@ fn checked(result: c_long) -> io::Result<c_long> {
 
 fn descriptor(result: c_long) -> io::Result<OwnedFd> {
     let number = c_int::try_from(checked(result)?).map_err(|_| io::ErrorKind::InvalidData)?;
-    // SAFETY: the call has just made it, and nobody else knows of it.
+    // SAFETY: the call has just made it, and nothing else knows of it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// A mount of its own of what is at a path, with all that is mounted below it.
+/// Clones the mount at a path, with all that is mounted below it.
 pub(crate) fn clone_tree(path: &CStr) -> io::Result<OwnedFd> {
     let flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
     // SAFETY: the path ends with a zero and outlives the call.
     descriptor(unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) })
 }
 
-/// The same of an open directory or file.
+/// Clones the mount of an open directory or file.
 pub(crate) fn clone_tree_of(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | libc::AT_EMPTY_PATH as c_uint;
     // SAFETY: the empty path is a constant.
     descriptor(unsafe { libc::syscall(libc::SYS_open_tree, fd.as_raw_fd(), c"".as_ptr(), flags) })
 }
 
-/// Puts a mount on top of an open directory or file.
+/// Mounts something on top of an open directory or file.
 pub(crate) fn attach(mount: BorrowedFd<'_>, onto: BorrowedFd<'_>) -> io::Result<()> {
     let flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH;
     // SAFETY: the empty paths are constants.
@@ -80,7 +80,7 @@ pub(crate) enum Depth {
     AllBelow,
 }
 
-/// Adds to the attributes of a mount.
+/// Adds attributes to a mount.
 pub(crate) fn restrict(mount: BorrowedFd<'_>, attributes: u64, depth: Depth) -> io::Result<()> {
     let attr = MountAttr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
     let flags = libc::AT_EMPTY_PATH as c_uint
@@ -142,7 +142,7 @@ impl NewFileSystem {
         .map(drop)
     }
 
-    /// Makes it, as a mount that is nowhere yet.
+    /// Makes it, as a mount that is not attached yet.
     pub(crate) fn mount(self, attributes: u64) -> io::Result<OwnedFd> {
         // SAFETY: this command takes no texts.
         checked(unsafe {
@@ -170,8 +170,8 @@ struct OpenHow {
     resolve: u64,
 }
 
-/// Opens what a path means to somebody whose root is that directory: nothing
-/// outside of it can be reached, whatever links say.
+/// Opens a path as if `root` were the root directory: nothing outside of it can be
+/// reached, whatever links say.
 pub(crate) fn open_in(root: BorrowedFd<'_>, path: &CStr, flags: c_int) -> io::Result<OwnedFd> {
     let resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
     let how = OpenHow { flags: (flags | libc::O_CLOEXEC) as u64, mode: 0, resolve };
@@ -187,7 +187,7 @@ pub(crate) fn open_in(root: BorrowedFd<'_>, path: &CStr, flags: c_int) -> io::Re
     })
 }
 
-/// `mount` as it was before there were descriptors for all of it.
+/// Calls the classic `mount`, without descriptors.
 pub(crate) fn mount(
     source: Option<&CStr>,
     target: &CStr,
@@ -203,7 +203,7 @@ pub(crate) fn mount(
     checked(c_long::from(result)).map(drop)
 }
 
-/// Takes away what is mounted there, though it may be in use.
+/// Unmounts what is mounted there, even if it is in use.
 pub(crate) fn detach(target: &CStr) -> io::Result<()> {
     // SAFETY: the text ends with a zero and outlives the call.
     let result = unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
@@ -216,13 +216,13 @@ pub(crate) fn pivot_here() -> io::Result<()> {
     checked(unsafe { libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()) }).map(drop)
 }
 
-/// Goes on in new namespaces.
+/// Moves this process to new namespaces.
 pub(crate) fn unshare(namespaces: c_int) -> io::Result<()> {
     // SAFETY: only numbers are passed.
     checked(c_long::from(unsafe { libc::unshare(namespaces) })).map(drop)
 }
 
-/// What it takes to change a file system that is mounted.
+/// Returns a descriptor for reconfiguring a mounted file system.
 pub(crate) fn pick(mount: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     const FSPICK_CLOEXEC: c_uint = 1;
     const FSPICK_EMPTY_PATH: c_uint = 8;
@@ -231,8 +231,7 @@ pub(crate) fn pick(mount: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     descriptor(unsafe { libc::syscall(libc::SYS_fspick, mount.as_raw_fd(), c"".as_ptr(), flags) })
 }
 
-/// Changes the size of a file system that was picked. One below what is in use
-/// is refused.
+/// Changes the size of a picked file system. A size below the used one is refused.
 pub(crate) fn resize(picked: BorrowedFd<'_>, bytes: &CStr) -> io::Result<()> {
     const FSCONFIG_CMD_RECONFIGURE: c_uint = 7;
     let call = |command: c_uint, key: *const libc::c_char, value: *const libc::c_char| {
@@ -253,7 +252,7 @@ pub(crate) fn join(process: BorrowedFd<'_>, namespaces: c_int) -> io::Result<()>
     checked(c_long::from(unsafe { libc::setns(process.as_raw_fd(), namespaces) })).map(drop)
 }
 
-/// Half of a thread's capabilities, a bit for each.
+/// One half of a thread's capabilities, a bit for each.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Capabilities {
@@ -271,7 +270,7 @@ struct CapabilityHeader {
 /// The version with two halves, and the calling thread.
 const OWN_CAPABILITIES: CapabilityHeader = CapabilityHeader { version: 0x2008_0522, pid: 0 };
 
-/// The lower half, and the upper one.
+/// Returns the lower half, and the upper one.
 pub(crate) fn capabilities() -> io::Result<[Capabilities; 2]> {
     let mut header = OWN_CAPABILITIES;
     let mut halves = [Capabilities::default(); 2];
@@ -286,24 +285,24 @@ pub(crate) fn set_capabilities(halves: &[Capabilities; 2]) -> io::Result<()> {
     checked(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, halves.as_ptr()) }).map(drop)
 }
 
-/// Gives up all capabilities but these, a bit for each.
+/// Gives up all capabilities except these, a bit for each.
 pub(crate) fn keep_capabilities(kept: u64) -> io::Result<()> {
     let half = |bits: u32| Capabilities { effective: bits, permitted: bits, inheritable: 0 };
     set_capabilities(&[half(kept as u32), half((kept >> 32) as u32)])
 }
 
-/// Leaves all supplementary groups, where one may.
+/// Leaves all supplementary groups, if permitted.
 pub(crate) fn leave_groups() {
-    // SAFETY: no group is given. This is the bare call: the library's own would
-    // tell other threads, of which there are none.
+    // SAFETY: no group is given. This is the bare call: the library's wrapper would
+    // notify other threads, of which there are none.
     unsafe { libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()) };
 }
 
-/// Forks into new namespaces: the child's number, or 0 in the child.
+/// Forks into new namespaces; returns the child's pid, or 0 in the child.
 pub(crate) fn fork_into(namespaces: c_int) -> io::Result<i32> {
     let flags = c_ulong::from((namespaces | libc::SIGCHLD).cast_unsigned());
-    // SAFETY: the caller has a single thread, so the child has a consistent
-    // heap. Without a stack of its own the child goes on where we are.
+    // SAFETY: the caller has a single thread, so the child has a consistent heap. Without
+    // a stack of its own the child continues where we are.
     let pid = checked(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?;
     i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidData.into())
 }
@@ -313,7 +312,7 @@ pub(crate) fn pidfd_of(pid: i32) -> io::Result<OwnedFd> {
     descriptor(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })
 }
 
-/// Gives descriptors to whoever has the other end of a socket.
+/// Sends descriptors over a socket.
 pub(crate) fn send_descriptors<const N: usize>(
     socket: BorrowedFd<'_>,
     descriptors: [BorrowedFd<'_>; N],
@@ -328,7 +327,7 @@ pub(crate) fn send_descriptors<const N: usize>(
     Ok(())
 }
 
-/// Takes what was given; none if the other end was closed.
+/// Receives descriptors; none if the other end was closed.
 pub(crate) fn receive_descriptors<const N: usize>(
     socket: BorrowedFd<'_>,
 ) -> io::Result<Option<[OwnedFd; N]>> {
@@ -354,12 +353,12 @@ pub(crate) fn receive_descriptors<const N: usize>(
     Ok(given.try_into().ok())
 }
 
-/// Puts nothing where a program has its standard streams, so that no message of
-/// the library's goes to a connection that happens to have that number.
+/// Opens /dev/null as the standard streams, so that no message of a library goes to a
+/// connection that happens to have such a number.
 pub(crate) fn occupy_standard_streams() -> io::Result<()> {
     let nothing = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     for number in 0..3 {
-        // SAFETY: only numbers are passed; what had them belongs to nobody here.
+        // SAFETY: only numbers are passed; nothing here owns what had these numbers.
         if nothing.as_raw_fd() != number && unsafe { libc::dup2(nothing.as_raw_fd(), number) } < 0 {
             return Err(io::Error::last_os_error());
         }

@@ -1,9 +1,8 @@
-//! The server: one service over the keepers of many sessions, and the gateways
-//! in front of it.
+//! The server: one service over the keepers of many sessions, and the gateways in front of it.
 //!
-//! It holds nothing that cannot be lost: sessions live in their keepers, and
-//! their records in the session directory. `keepers` finds them, `service` says
-//! what can be done with them, `http` and `mcp` are siblings over the service.
+//! It holds nothing that cannot be lost: sessions live in their keepers, and their
+//! records in the session directory. `keepers` finds them, `service` defines the
+//! operations on them, and `http` and `mcp` are siblings over the service.
 
 mod agents;
 pub mod http;

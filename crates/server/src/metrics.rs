@@ -1,4 +1,4 @@
-//! What the server counts.
+//! The server's metrics.
 
 use crate::keepers::lock;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -46,15 +46,15 @@ pub(crate) struct Metrics {
     pub(crate) keepers_lost: Counter,
     pub(crate) refusals: Family<CodeLabels, Counter>,
     pub(crate) streams: Gauge,
-    /// Runs that were begun here and have not been counted yet.
+    /// Runs that were begun here and are not yet counted.
     going: Mutex<HashSet<(SessionId, RunNo)>>,
 }
 
-/// Runs that nobody asks about again stay in the set; more of them than this
+/// Runs whose end no client asks for stay in the set. Once it has this many, further runs
 /// are not counted at all.
 const GOING: usize = 10_000;
 
-/// From 100 µs, which is a no-op in a warm shell, to three minutes.
+/// Buckets from 100 µs, which is a no-op in a warm shell, to three minutes.
 fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.0001, 3.0, 14))
 }
@@ -116,7 +116,7 @@ impl Metrics {
         metrics
     }
 
-    /// In the text format of Prometheus.
+    /// Returns the metrics in the text format of Prometheus.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -124,7 +124,7 @@ impl Metrics {
         text
     }
 
-    /// A run has been begun whose end somebody will ask for later.
+    /// Notes a run whose end a client will ask for later.
     pub(crate) fn began(&self, session: &SessionId, run: RunNo) {
         let mut going = lock(&self.going);
         if going.len() < GOING {
@@ -132,14 +132,14 @@ impl Metrics {
         }
     }
 
-    /// Somebody has seen the end of a run: the first one counts.
+    /// Counts a run when a client first sees its end.
     pub(crate) fn ended(&self, session: &SessionId, done: &Completed) {
         if lock(&self.going).remove(&(session.clone(), done.run)) {
             self.observe(done, Duration::from_micros(done.duration_us));
         }
     }
 
-    /// Counts a run whose caller has waited so long for it.
+    /// Counts a run that took this long.
     pub(crate) fn observe(&self, done: &Completed, elapsed: Duration) {
         let language = done.language.as_str();
         let outcome = match (done.timed_out, done.interrupted, done.exit_code) {

@@ -1,8 +1,7 @@
-//! Who may call: tokens in the sessions directory.
+//! Tokens of callers, in the sessions directory.
 //!
-//! `token` is the owner's, made on first start, in plain text and private, for
-//! programs on the same machine to pick up. `tokens.json` has the others, of
-//! which only digests are kept.
+//! `token` is the owner's: made on first start, in plain text and private, for programs
+//! on the same machine to read. `tokens.json` has the others, as digests only.
 
 mod changes;
 
@@ -25,16 +24,16 @@ use subtle::ConstantTimeEq;
 const OWNER_FILE: &str = "token";
 const GRANTS_FILE: &str = "tokens.json";
 
-/// A further token, as it is kept.
+/// A further token, as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
     pub name: String,
     /// SHA-256 of the token, in hex.
     digest: String,
-    /// Directories that it is limited to; none: all that the server allows.
+    /// Directories that it is limited to; when absent, all that the server allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspaces: Option<Vec<PathBuf>>,
-    /// What its sessions are confined by, at least.
+    /// The minimum sandbox of its sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Policy>,
     pub created_at: String,
@@ -42,18 +41,18 @@ pub struct Grant {
     pub expires_at: Option<Timestamp>,
 }
 
-/// What a further token is limited to.
+/// The limits of a further token.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
-    /// These directories and what is below; all that the server allows, otherwise.
+    /// These directories and what is below; when absent, all that the server allows.
     pub workspaces: Option<Vec<PathBuf>>,
-    /// What its sessions are confined by, at least.
+    /// The minimum sandbox of its sessions.
     pub sandbox: Option<Policy>,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Option<Timestamp>,
 }
 
-/// Whoever asks who has a token reads no file, unless one has changed.
+/// The known tokens. A lookup reads no file, unless one has changed.
 #[derive(Debug)]
 pub struct Tokens {
     root: PathBuf,
@@ -61,13 +60,12 @@ pub struct Tokens {
     reading: Arc<Reading>,
 }
 
-/// How the files come to be known.
+/// The state of reading the files.
 #[derive(Debug, Default)]
 struct Reading {
-    /// Watched from the first time on that they are read.
+    /// Watched since they were first read.
     changes: OnceLock<Option<Changes>>,
-    /// Held while they are read, by one at a time: what is older must not be put in
-    /// the place of what is newer.
+    /// Locked while they are read, so that older content does not replace newer.
     at_work: Mutex<()>,
 }
 
@@ -79,8 +77,8 @@ struct Known {
     freshness: Freshness,
 }
 
-/// Tells one version of a file from the next. Files are replaced, so the inode
-/// differs even when the clock has not moved on.
+/// Identifies a version of a file. Files are replaced, so the inode differs even when the
+/// clock has not moved on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Version {
     changed: (i64, i64),
@@ -100,13 +98,13 @@ impl Version {
 }
 
 impl Tokens {
-    /// The tokens of a sessions directory.
+    /// Returns the tokens of a sessions directory.
     #[must_use]
     pub fn at(root: &Path) -> Self {
         Self { root: root.to_owned(), known: Arc::default(), reading: Arc::default() }
     }
 
-    /// Where the owner's token is.
+    /// Returns the path of the owner's token.
     #[must_use]
     pub fn owner_file(&self) -> PathBuf {
         self.root.join(OWNER_FILE)
@@ -116,7 +114,7 @@ impl Tokens {
         self.root.join(GRANTS_FILE)
     }
 
-    /// The owner's token, made if there is none.
+    /// Returns the owner's token; makes it if there is none.
     ///
     /// # Errors
     /// When the file cannot be read or made, or others could know it.
@@ -141,10 +139,10 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Makes a token; it is shown once, here.
+    /// Makes a token. It is shown once, here.
     ///
     /// # Errors
-    /// When the name cannot be one or is taken, or the file cannot be written.
+    /// When the name is invalid or taken, or the file cannot be written.
     pub fn create(&self, name: &str, terms: Terms) -> io::Result<(String, Grant)> {
         check_name(name)?;
         let _lock = self.lock()?;
@@ -167,7 +165,7 @@ impl Tokens {
         Ok((token, grant))
     }
 
-    /// Whether there was one of that name.
+    /// Revokes a token; returns whether there was one of that name.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -184,8 +182,8 @@ impl Tokens {
     }
 
     /// # Errors
-    /// When the file cannot be read, or is not what we wrote: then nothing may
-    /// be put in its place.
+    /// When the file cannot be read, or is not what we wrote: then it must not be
+    /// replaced.
     pub fn list(&self) -> io::Result<Vec<Grant>> {
         read_grants(&self.grants_file())
     }
@@ -196,8 +194,8 @@ impl Tokens {
         write_private(&path, &text).map_err(|error| said(&path, &error))
     }
 
-    /// Held while a file is read and replaced: servers and commands do so at
-    /// the same time.
+    /// Locks the files while one is read and replaced: servers and commands do so
+    /// concurrently.
     fn lock(&self) -> io::Result<fs::File> {
         let path = self.root.join("tokens.lock");
         let open = || -> io::Result<fs::File> {
@@ -209,7 +207,7 @@ impl Tokens {
         open().map_err(|error| said(&path, &error))
     }
 
-    /// Who has this token, as the files are now.
+    /// Returns the caller with this token, by the current files.
     pub(crate) async fn caller(&self, token: &str, now: Timestamp) -> Result<Caller, ServiceError> {
         if !self.is_fresh() {
             let (root, known) = (self.root.clone(), self.known.clone());
@@ -223,16 +221,16 @@ impl Tokens {
         self.known_caller(token, now)
     }
 
-    /// Whether what is known is what the files say. Asks nobody but the system's
-    /// queue of changes, which never blocks.
+    /// Whether the known tokens are those of the files. Reads only the inotify queue,
+    /// which never blocks.
     fn is_fresh(&self) -> bool {
         let Some(Some(changes)) = self.reading.changes.get() else { return false };
         let seen = changes.seen();
         lock(&self.known).freshness.is_of(seen, Instant::now())
     }
 
-    /// Every token is compared, in constant time, so that the answer's time tells
-    /// nothing about any of them.
+    /// Finds the caller with this token. Compares every token, in constant time, so that
+    /// the time reveals nothing about any of them.
     fn known_caller(&self, token: &str, now: Timestamp) -> Result<Caller, ServiceError> {
         let given = digest(token);
         let known = lock(&self.known);
@@ -267,7 +265,7 @@ impl Reading {
     /// Reads the files again if they have changed.
     fn refresh(&self, root: &Path, known: &Mutex<Known>) {
         let _at_work = lock(&self.at_work);
-        // Before they are read: what happens from then on is seen.
+        // Watched before they are read, so that no later change is missed.
         let changes = self.changes.get_or_init(|| Changes::of(root, [OWNER_FILE, GRANTS_FILE]));
         let (seen, now) = (changes.as_ref().map_or(0, Changes::seen), Instant::now());
         let (owner, grants) = (root.join(OWNER_FILE), root.join(GRANTS_FILE));
@@ -295,12 +293,12 @@ fn read_grants(path: &Path) -> io::Result<Vec<Grant>> {
     }
 }
 
-/// An error with the file that it is about.
+/// Adds the file to an error.
 fn said(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot use {}: {error}", path.display()))
 }
 
-/// A name that is plain wherever it is shown, and is not the owner's.
+/// Checks that a name is safe to show anywhere, and is not the owner's.
 fn check_name(name: &str) -> io::Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if (1..=64).contains(&name.len()) && name.chars().all(is_plain) && name != "owner" {
@@ -312,7 +310,8 @@ fn check_name(name: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// A token that came with a directory from somewhere else is not a secret.
+/// Checks that a file is private. A token that came with a directory from elsewhere is
+/// not a secret.
 fn check_private(path: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(path)?;
     let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
@@ -383,12 +382,12 @@ mod tests {
         let token = tokens.owner().unwrap();
         assert!(!tokens.is_fresh());
         assert!(caller(&tokens, &token, now()).is_ok());
-        // Read a moment ago, whenever that was.
+        // As if read just now.
         lock(&tokens.known).freshness = Freshness::new(0, Instant::now());
         assert!(tokens.is_fresh());
         let (other, _) = Tokens::at(root.path()).create("ci", Terms::default()).unwrap();
         assert!(!tokens.is_fresh());
-        // Everybody who asks from now on waits for it, not only the first.
+        // Stays so until the files are read, for all callers, not only the first.
         assert!(!tokens.is_fresh());
         assert!(caller(&tokens, &other, now()).is_ok());
     }

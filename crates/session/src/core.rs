@@ -1,7 +1,7 @@
 //! Runs and kernels: admission, queues, the state that a new kernel starts from, closing.
 
 use crate::closing::{Close, Ending, Teardown};
-use crate::effect::{Effect, Epoch, Tick, Why};
+use crate::effect::{CancelReason, Effect, Epoch, Tick};
 use crate::input::{Activity, Input, Limits, Refusal, Submission};
 use crate::kernel::{Cause, Kernel, Origin, Queued};
 use sessile_protocol::{Language, RunNo};
@@ -382,8 +382,8 @@ impl Core {
     fn close(&mut self, why: Close, now: Tick, out: &mut Vec<Effect>) {
         self.is_looking = false;
         let reason = match why {
-            Close::End(_) => Why::Ended,
-            Close::Reset => Why::Reset,
+            Close::End(_) => CancelReason::Ended,
+            Close::Reset => CancelReason::Reset,
         };
         for kernel in self.kernels.values_mut() {
             if why != Close::Reset {

@@ -75,7 +75,7 @@ pub enum Effect {
     /// Answer a run that will never begin, or never finish.
     Cancel {
         run: RunNo,
-        why: Why,
+        why: CancelReason,
     },
     /// The session ends and this kernel's last state is not captured: have the kernel write
     /// it as it exits.
@@ -132,7 +132,7 @@ pub struct Outcome {
 
 /// Why a run was answered without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum CancelReason {
     Reset,
     Ended,
     /// Interrupted while it was queued.

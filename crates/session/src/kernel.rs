@@ -1,6 +1,6 @@
 //! One kernel of a session: its process, its queue, and the known facts about its state.
 
-use crate::effect::{Effect, Epoch, Outcome, Source, Tick, Why};
+use crate::effect::{CancelReason, Effect, Epoch, Outcome, Source, Tick};
 use crate::pacing::{Pacing, Urgency};
 use sessile_protocol::{KernelFate, Language, RunNo};
 use std::collections::VecDeque;
@@ -472,7 +472,7 @@ impl Kernel {
 
     /// Answers the active run and the queue, because everything ends. The teardown ends the
     /// process.
-    pub(crate) fn close(&mut self, why: Why, out: &mut Vec<Effect>) {
+    pub(crate) fn close(&mut self, why: CancelReason, out: &mut Vec<Effect>) {
         let running = self.busy_with();
         let queued = self.queue.drain(..).map(|q| q.run);
         out.extend(running.into_iter().chain(queued).map(|run| Effect::Cancel { run, why }));

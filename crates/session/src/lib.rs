@@ -33,7 +33,7 @@ mod timeline;
 
 pub use closing::{Close, Ending, Teardown};
 pub use core::Core;
-pub use effect::{Effect, Epoch, Outcome, Pressure, Source, Tick, Why};
+pub use effect::{CancelReason, Effect, Epoch, Outcome, Pressure, Source, Tick};
 pub use input::{Activity, Input, Limits, Refusal, Submission};
 pub use kernel::{Origin, Place};
 pub use pacing::{Pacing, Urgency};

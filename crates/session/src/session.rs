@@ -3,7 +3,9 @@
 use crate::core::Core;
 use crate::effect::{Effect, Tick};
 use crate::input::{Input, Refusal, Submission};
-use crate::operations::{Context, Durable, Event, InStore, Operations, Recalled, Recalling};
+use crate::operations::{
+    Context, Durable, EarlierCheckpoint, Event, InStore, Operations, Recalled,
+};
 use sessile_protocol::RunNo;
 use std::ops::Deref;
 
@@ -37,7 +39,7 @@ impl Session {
     }
 
     /// Adds a checkpoint that an earlier keeper took.
-    pub fn recall(&mut self, recalling: Recalling) -> Recalled {
+    pub fn recall(&mut self, recalling: EarlierCheckpoint) -> Recalled {
         self.operations.checkpoints.recall(recalling)
     }
 
@@ -113,7 +115,7 @@ impl Session {
         let mut context = Context { core: &mut self.core, now, out: effects };
         loop {
             for effect in std::mem::take(&mut context.out) {
-                self.operations.see(&effect, &mut context);
+                self.operations.observe(&effect, &mut context);
                 // Effects that operations add because of this one come before it.
                 done.append(&mut context.out);
                 done.push(effect);

@@ -28,6 +28,8 @@ pub enum Trouble {
     Status(u16, Value),
     /// The stream ends in the middle.
     CutOff,
+    /// The stream stops in the middle until the client has disconnected.
+    Stall,
     /// A body that is not an answer.
     Nonsense,
     /// A redirect to another address.
@@ -101,7 +103,16 @@ impl ModelServer {
     /// ones are answered at once.
     #[must_use]
     pub fn hesitant(format: Format, script: Vec<Say>) -> Self {
-        Self::listen(format, script, BTreeMap::new(), Held::FirstOfEachStep)
+        Self::hesitant_with_trouble(format, script, BTreeMap::new())
+    }
+
+    #[must_use]
+    pub fn hesitant_with_trouble(
+        format: Format,
+        script: Vec<Say>,
+        trouble: BTreeMap<usize, Trouble>,
+    ) -> Self {
+        Self::listen(format, script, trouble, Held::FirstOfEachStep)
     }
 
     /// Releases the held request.
@@ -215,7 +226,7 @@ impl Part {
                 let extra = format!("location: {to}\r\n");
                 return send(stream, 307, "text/plain", &extra, "");
             }
-            Some(Trouble::CutOff | Trouble::Says(_)) | None => {}
+            Some(Trouble::CutOff | Trouble::Stall | Trouble::Says(_)) | None => {}
         }
         let spoken = spoken(self.format, body);
         let fallback = Say::Text("the script is over".to_owned());
@@ -231,12 +242,14 @@ impl Part {
             }
             return send(stream, 200, "application/json", "", &text);
         }
-        let mut text: String = streamed(self.format, &whole);
-        if let Some(Trouble::CutOff) = self.trouble.get(&number) {
-            text.truncate(text.len() / 2);
-            text.truncate(text.rfind("\n\n").unwrap_or(0));
+        let text = streamed(self.format, &whole);
+        match self.trouble.get(&number) {
+            Some(Trouble::CutOff) => {
+                send(stream, 200, "text/event-stream", "", first_half(&text).trim_end())
+            }
+            Some(Trouble::Stall) => send_and_stall(stream, first_half(&text)),
+            Some(_) | None => send(stream, 200, "text/event-stream", "", &text),
         }
-        send(stream, 200, "text/event-stream", "", &text)
     }
 }
 
@@ -263,6 +276,20 @@ fn send_half(stream: &mut TcpStream, body: &str) -> std::io::Result<()> {
     );
     stream.write_all(answer.as_bytes())?;
     stream.shutdown(std::net::Shutdown::Both)?;
+    Err(std::io::ErrorKind::ConnectionReset.into())
+}
+
+/// Returns the first half of the events, without cutting one.
+fn first_half(events: &str) -> &str {
+    let end = events[..events.len() / 2].rfind("\n\n").map_or(0, |at| at + 2);
+    &events[..end]
+}
+
+/// Sends these events, and waits until the client has disconnected.
+fn send_and_stall(stream: &mut TcpStream, events: &str) -> std::io::Result<()> {
+    let head = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    stream.write_all(format!("{head}{events}").as_bytes())?;
+    let _ = stream.read(&mut [0])?;
     Err(std::io::ErrorKind::ConnectionReset.into())
 }
 

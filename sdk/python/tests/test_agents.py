@@ -360,3 +360,24 @@ def test_a_session_without_an_agent_is_told_in_words_of_this_package(
         assert unknown.value.code == "checkpoint_not_found"
     finally:
         place.end()
+
+
+def test_an_agent_that_was_ended_takes_no_more_tasks(scripted: Callable[..., Place]) -> None:
+    place = scripted("done")
+    agent = place.agent()
+    first = run(agent, "begin")
+    agent.end()
+    agent.end()
+    with pytest.raises(sessile.SessionClosedError, match=r"reset_session\(\) lets the next task begin a new one"):
+        run(agent, "more")
+    # What was said stays.
+    assert (agent.current_session_id, [task.output for task in agent.tasks()]) == (first.session_id, ["done"])
+    agent.reset_session()
+    assert run(agent, "again").session_id != first.session_id
+    with pytest.raises(sessile.CheckpointError, match="its steps are 1 to 1") as error:
+        agent.rewind(99)
+    assert error.value.hint == "go back to one of the agent's steps"
+    agent.undo()
+    with pytest.raises(sessile.CheckpointError, match="no task to take back") as error:
+        agent.undo()
+    assert error.value.hint == "give the agent a task first"

@@ -29,12 +29,17 @@ const OF_REQUESTS = /\/v1\/|\/openapi\.json|\/docs\b|Authorization:|Content-Type
 /** The same for agents, whose methods take other options. Most of the messages say it themselves. */
 const OF_AGENTS: Readonly<Record<string, string>> = { busy: "wait for the task, or cancel it", not_found: "" };
 
+/** The message of an ended session says how to start another one, and not how an agent gets it. */
+const ENDED = "resetSession() lets the next task begin a new one";
+
 /** So begins the message of a server that does not know the call. */
 const NOWHERE = "there is nothing at ";
 
 /** The hint for an error of the server; `path` is that of the call. */
 export function hintFor(code: string, hint: string, message = "", path = ""): string {
-  const ofAgent = path.startsWith("/v1/agents") && !message.startsWith(NOWHERE) ? OF_AGENTS[code] : undefined;
+  const isAgent = path.startsWith("/v1/agents");
+  if (isAgent && code === "session_ended") return ENDED;
+  const ofAgent = isAgent && !message.startsWith(NOWHERE) ? OF_AGENTS[code] : undefined;
   if (code === "bad_directory" || ofAgent !== undefined) {
     const advice = message.includes("; ") ? message.slice(message.lastIndexOf("; ") + 2) : "";
     if (advice && !OF_REQUESTS.test(advice)) return advice;

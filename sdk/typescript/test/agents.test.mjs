@@ -332,7 +332,23 @@ test("what is not there is told in words of this package", async () => {
   await session.end();
   const agent = new Agent(here.place);
   assert.equal(await run(agent, "begin").then((result) => result.output), "done");
-  await assert.rejects(agent.rewind(99), { code: "checkpoint_not_found", message: /no step 99/ });
+  await assert.rejects(agent.rewind(99), { code: "checkpoint_not_found", message: /no step 99/, hint: "go back to one of the agent's steps" });
+  await agent.undo();
+  await assert.rejects(agent.undo(), { code: "checkpoint_not_found", hint: "give the agent a task first" });
   await agent.end();
+  await ended(here);
+});
+
+test("an agent that was ended takes no more tasks", async () => {
+  const here = await scripted(["done"]);
+  const agent = new Agent(here.place);
+  const first = await run(agent, "begin");
+  await agent.end();
+  await agent.end();
+  await assert.rejects(run(agent, "more"), { name: "SessionClosedError", code: "session_ended", hint: "resetSession() lets the next task begin a new one" });
+  // What was said stays.
+  assert.deepEqual([agent.currentSessionId, (await agent.tasks()).map(({ output }) => output)], [first.sessionId, ["done"]]);
+  agent.resetSession();
+  assert.notEqual((await run(agent, "again")).sessionId, first.sessionId);
   await ended(here);
 });

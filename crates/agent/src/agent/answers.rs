@@ -84,12 +84,7 @@ impl Agent {
         now_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
-        if failure.used != Usage::default()
-            && let Some(open) = &self.open
-        {
-            let (task, activity) = (open.task, Activity::Usage(failure.used));
-            self.record(What::Activity { task, activity }, now_ms, effects);
-        }
+        self.count(failure.used, now_ms, effects);
         let is_too_long = failure.fault == Fault::TooLong && purpose != Purpose::ShortSummary;
         if is_too_long && self.open.as_mut().is_some_and(Open::shorten) {
             return self.ask(Purpose::ShortSummary, 1, effects);
@@ -108,6 +103,15 @@ impl Agent {
                 self.stage = Stage::Idle;
                 self.stop(Ending::Failed { failure }, now_ms, effects);
             }
+        }
+    }
+
+    /// Records what an answer that does not count has used.
+    pub(super) fn count(&mut self, used: Usage, now_ms: u64, effects: &mut Vec<Effect>) {
+        let Some(open) = &self.open else { return };
+        if used != Usage::default() {
+            let (task, activity) = (open.task, Activity::Usage(used));
+            self.record(What::Activity { task, activity }, now_ms, effects);
         }
     }
 }

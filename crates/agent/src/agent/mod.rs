@@ -15,6 +15,7 @@ pub use words::{
 use crate::continuity::Continuity;
 use crate::conversation::{self, Turn};
 use crate::ids::{TaskNo, ThreadId};
+use crate::model::Usage;
 use crate::thread::{Ending, Entry, Moved, Rewind, What, line};
 use calls::{Next, next_of};
 use open::{Open, Pending};
@@ -222,11 +223,14 @@ impl Agent {
     pub fn step(&mut self, input: Input, now_ms: u64) -> Vec<Effect> {
         let mut effects = Vec::new();
         match (input, self.stage.clone()) {
-            (Input::Replied(reply), Stage::Asking { purpose, attempt }) => {
+            (Input::Replied(reply), Stage::Asking { purpose, attempt, .. }) => {
                 self.replied(reply, purpose, attempt, now_ms, &mut effects);
             }
-            (Input::Failed(failure), Stage::Asking { purpose, attempt }) => {
+            (Input::Failed(failure), Stage::Asking { purpose, attempt, .. }) => {
                 self.failed(failure, purpose, attempt, now_ms, &mut effects);
+            }
+            (Input::Using(used), Stage::Asking { purpose, attempt, .. }) => {
+                self.stage = Stage::Asking { purpose, attempt, used };
             }
             (Input::Performed(outcome), Stage::Performing { call }) if outcome.call == call => {
                 self.record(What::Outcome(outcome), now_ms, &mut effects);
@@ -272,6 +276,7 @@ impl Agent {
             (
                 Input::Replied(_)
                 | Input::Failed(_)
+                | Input::Using(_)
                 | Input::Intended(_)
                 | Input::Performed(_)
                 | Input::Decided { .. }
@@ -322,7 +327,12 @@ impl Agent {
                 self.record(What::Stopping { ending }, now_ms, effects);
                 effects.push(Effect::Interrupt);
             }
-            Stage::Asking { .. } | Stage::Checkpointing { .. } => {
+            Stage::Asking { used, .. } => {
+                effects.push(Effect::Interrupt);
+                self.count(used, now_ms, effects);
+                self.go_on(now_ms, effects);
+            }
+            Stage::Checkpointing { .. } => {
                 effects.push(Effect::Interrupt);
                 self.go_on(now_ms, effects);
             }
@@ -378,7 +388,7 @@ impl Agent {
         let Some(open) = &self.open else { return };
         let key = format!("{}-ask-{}-{}", self.thread, open.task, self.steps + 1);
         let activities = open.activities;
-        self.stage = Stage::Asking { purpose, attempt };
+        self.stage = Stage::Asking { purpose, attempt, used: Usage::default() };
         effects.push(Effect::Ask(Question { purpose, key, activities }));
     }
 

@@ -6,10 +6,10 @@
 //! it is done, so that a crash in between cannot leave the two apart: the resumed agent
 //! rewinds the session once more, which changes nothing.
 
-use super::{Agent, Checkpoints, Effect, Refusal, RewindTo, Stage};
+use super::{Agent, Checkpoints, Effect, Refusal, RewindTo, Stage, Worker};
 use crate::ids::TaskNo;
 use crate::model::Call;
-use crate::thread::{Entry, Moved, Rewind, What, line};
+use crate::thread::{Activity, Entry, Moved, Rewind, What, line};
 
 /// Tools whose calls change nothing.
 const READING: [&str; 2] = ["read_file", "search_files"];
@@ -18,7 +18,7 @@ impl Agent {
     /// Rewinds the thread and its session.
     pub fn rewind(&mut self, to: RewindTo, now_ms: u64) -> Result<Vec<Effect>, Refusal> {
         self.check_idle()?;
-        let rewind = plan(&self.entries, to)?;
+        let rewind = plan(&self.entries, to, self.config.worker)?;
         let mut effects = Vec::new();
         self.record(What::Rewinding(rewind), now_ms, &mut effects);
         self.rewind_on(now_ms, &mut effects);
@@ -122,7 +122,7 @@ fn run_of(entry: &Entry) -> Option<u64> {
 }
 
 /// Plans a rewind.
-fn plan(entries: &[Entry], to: RewindTo) -> Result<Rewind, Refusal> {
+fn plan(entries: &[Entry], to: RewindTo, worker: Worker) -> Result<Rewind, Refusal> {
     let line = line(entries);
     let kept = match to {
         RewindTo::Step(step) => last_of(&line, step).ok_or_else(|| unknown(entries, step))?,
@@ -139,7 +139,7 @@ fn plan(entries: &[Entry], to: RewindTo) -> Result<Rewind, Refusal> {
         kept: kept.last().map_or(1, |entry| entry.entry),
         steps: cut.iter().filter_map(|entry| step_of(entry)).collect(),
         tasks: cut.iter().filter_map(|entry| task_of(entry)).collect(),
-        checkpoint: checkpoint_in(cut)?,
+        checkpoint: checkpoint_in(cut, worker)?,
     })
 }
 
@@ -195,7 +195,7 @@ fn task_of(entry: &Entry) -> Option<TaskNo> {
 }
 
 /// Returns the checkpoint from before the first action; none if there was no action.
-fn checkpoint_in(cut: &[&Entry]) -> Result<Option<String>, Refusal> {
+fn checkpoint_in(cut: &[&Entry], worker: Worker) -> Result<Option<String>, Refusal> {
     let mut step = 0;
     let mut reading: Vec<&str> = Vec::new();
     for entry in cut {
@@ -209,6 +209,8 @@ fn checkpoint_in(cut: &[&Entry]) -> Result<Option<String>, Refusal> {
                     }),
                 };
             }
+            // It acts by itself, and may not report what it does.
+            What::Reply { step, .. } if worker == Worker::Program => return Err(without(*step)),
             What::Reply { step: number, reply, .. } => {
                 step = *number;
                 let only_reads = |call: &&Call| READING.contains(&call.tool.as_str());
@@ -220,6 +222,8 @@ fn checkpoint_in(cut: &[&Entry]) -> Result<Option<String>, Refusal> {
             {
                 return Err(without(step));
             }
+            // The usage of a model's answer that does not count.
+            What::Activity { activity: Activity::Usage(_), .. } if worker == Worker::Model => {}
             What::Activity { .. } => return Err(without(step + 1)),
             What::Created { .. }
             | What::Task { .. }
@@ -242,6 +246,6 @@ fn checkpoint_in(cut: &[&Entry]) -> Result<Option<String>, Refusal> {
 }
 
 fn without(step: u64) -> Refusal {
-    let why = "this agent takes no checkpoints; make agents with \"checkpoints\": 10".to_owned();
+    let why = "this agent was made without checkpoints".to_owned();
     Refusal::NoCheckpoint { step, why }
 }

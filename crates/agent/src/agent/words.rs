@@ -3,7 +3,7 @@
 use crate::continuity::Continuity;
 use crate::ids::TaskNo;
 use crate::limits::{Limits, Spent};
-use crate::model::{Call, Failure, Reply};
+use crate::model::{Call, Failure, Reply, Usage};
 use crate::thread::{Activity, Checkpoint, Ending, Entry, Intent, Outcome, Verdict};
 
 /// When a call needs the caller's approval.
@@ -73,6 +73,8 @@ pub enum Input {
     Replied(Reply),
     /// The model has failed.
     Failed(Failure),
+    /// The usage of the answer in progress so far, as its server reports it.
+    Using(Usage),
     /// The change that a call is about to make to a file. It is performed when that is recorded.
     Intended(Intent),
     /// The task cannot continue here. The last action was not begun.
@@ -158,6 +160,8 @@ pub enum Stage {
     Asking {
         purpose: Purpose,
         attempt: u32,
+        /// The usage of the answer so far. It counts if the answer is given up.
+        used: Usage,
     },
     Waiting {
         purpose: Purpose,

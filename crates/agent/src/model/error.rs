@@ -149,9 +149,11 @@ impl Failure {
             | Fault::BadCertificate
             | Fault::Crashed
             | Fault::Moved => false,
-            Fault::RateLimited | Fault::Unavailable | Fault::Unreachable => attempt < ATTEMPTS,
+            Fault::RateLimited | Fault::Unavailable | Fault::Unreachable | Fault::Broken => {
+                attempt < ATTEMPTS
+            }
             // A model that sends four invalid answers will send a fifth.
-            Fault::Broken | Fault::Nonsense => attempt < 4,
+            Fault::Nonsense => attempt < 4,
         };
         let backoff = FIRST_WAIT_MS.saturating_mul(1 << attempt.saturating_sub(1).min(16));
         let wait = match self.retry_after_ms {

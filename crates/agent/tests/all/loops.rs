@@ -322,6 +322,31 @@ fn what_a_program_uses_counts_however_it_ends() {
 }
 
 #[test]
+fn what_an_answer_has_used_counts_when_it_is_given_up() {
+    let price = Price { input: 1e6, ..Price::default() };
+    let limits = Limits { price, max_time_ms: Some(1000), ..Limits::default() };
+    let using = |tokens| Input::Using(Usage { input_tokens: tokens, ..Usage::default() });
+    for end in [Input::Cancelled, Input::Due] {
+        let mut agent = begun(config(), limits);
+        assert_eq!(agent.step(using(70), 1), []);
+        assert_eq!(agent.step(using(100), 2), [], "it tells the sum");
+        let effects = agent.step(end, 1000);
+        assert!(effects.contains(&Effect::Interrupt), "{effects:?}");
+        let (_, spent) = ended(&effects).unwrap();
+        assert_eq!((spent.usage.input_tokens, spent.cost, spent.steps), (100, 100.0, 0));
+    }
+    // An answer that comes has its own count, and so has the next one.
+    let mut agent = begun(config(), limits);
+    agent.step(using(70), 1);
+    let mut reply = calls(&[("a", "runtime")]);
+    reply.usage.input_tokens = 100;
+    agent.step(Input::Replied(reply), 2);
+    agent.step(done("a"), 3);
+    let (_, spent) = ended(&agent.step(Input::Cancelled, 4)).unwrap();
+    assert_eq!((spent.usage.input_tokens, spent.steps), (100, 1));
+}
+
+#[test]
 fn a_program_that_goes_on_beyond_its_limit_is_stopped() {
     let config = || Config { worker: Worker::Program, ..config() };
     let limits = Limits { max_tokens: Some(100), ..Limits::default() };
@@ -550,4 +575,24 @@ fn a_step_that_is_not_there_says_whether_any_was() {
     assert!(refused(&mut agent).contains("its steps are 1 to 1"));
     agent.rewind(RewindTo::LastTask, 4).unwrap();
     assert!(refused(&mut agent).contains("none is left"));
+}
+
+#[test]
+fn tokens_of_an_answer_that_does_not_count_are_nothing_that_a_rewind_would_take_back() {
+    let mut agent = begun(config(), Limits::default());
+    let used = Usage { input_tokens: 100, ..Usage::default() };
+    agent.step(Input::Failed(Failure::broken().having_used(used)), 1);
+    agent.step(Input::Due, 1_000);
+    agent.step(Input::Replied(text("well")), 1_100);
+    let effects = agent.rewind(RewindTo::LastTask, 2_000).unwrap();
+    assert!(matches!(effects[..], [Effect::Record(_), Effect::Record(_)]), "{effects:?}");
+}
+
+#[test]
+fn what_a_program_did_is_not_taken_back_without_a_checkpoint() {
+    let program = Config { worker: Worker::Program, ..config() };
+    let mut agent = begun(program, Limits::default());
+    agent.step(Input::Replied(text("it is all done")), 1);
+    let refused = agent.rewind(RewindTo::LastTask, 2).unwrap_err();
+    assert!(matches!(refused, Refusal::NoCheckpoint { step: 1, .. }), "{refused}");
 }

@@ -1,24 +1,23 @@
-//! The terminal that a person sits at.
+//! The user's own terminal.
 
 use rustix::termios::{self, OptionalActions, Termios};
 use sessile_protocol::TerminalSize;
 use std::io;
 
-/// What a terminal does by itself, until this is dropped.
+/// A mode of the terminal, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Mode {
     before: Termios,
 }
 
 impl Mode {
-    /// Every key goes through as it is, and so does what is shown: for a
-    /// program at the other end.
+    /// Passes every key and all output unchanged, for a program at the other end.
     pub(super) fn raw() -> io::Result<Self> {
         Self::enter(|modes| modes.make_raw())
     }
 
-    /// Every key goes through as it is. Between a program and the prompt, keys
-    /// wait for whoever reads next, and none of them is a signal to us.
+    /// Passes every key unchanged. Between a program and the prompt, keys wait for the
+    /// next reader, and none of them is a signal to us.
     pub(super) fn quiet() -> io::Result<Self> {
         Self::enter(|modes| {
             let output = modes.output_modes;
@@ -42,7 +41,7 @@ impl Drop for Mode {
     }
 }
 
-/// How large it is now.
+/// Returns its current size.
 pub(super) fn size() -> TerminalSize {
     let found = termios::tcgetwinsize(io::stdout()).ok();
     let size = found.map(|size| TerminalSize { cols: size.ws_col, rows: size.ws_row });

@@ -1,4 +1,4 @@
-//! The line that a person edits: history, completion, and when it is complete.
+//! The line editor: history, completion, and when a line is complete.
 
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
@@ -23,7 +23,7 @@ pub(crate) enum Manner {
     Vi,
 }
 
-/// What a person typed.
+/// The user's input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Text(String),
@@ -45,7 +45,7 @@ pub(super) struct Names {
 
 pub(super) struct Assistant {
     language: Language,
-    /// The session's own program, which knows when a text is complete.
+    /// The session's own program, which can tell when a text is complete.
     program: String,
     files: FilenameCompleter,
     hints: HistoryHinter,
@@ -65,7 +65,7 @@ impl Assistant {
         }
     }
 
-    /// Something was run: names may be others.
+    /// Forgets the names: a run may have changed them.
     pub(super) fn forget_names(&self) {
         self.names.replace(None);
     }
@@ -92,7 +92,7 @@ pub(super) fn editor(
     Ok(editor)
 }
 
-/// The next line; `raw` and `styled` are the prompt, `typed` is there already.
+/// Reads the next line; `raw` and `styled` are the prompt, `typed` is the initial text.
 pub(super) fn read(
     editor: &mut LineEditor,
     raw: &str,
@@ -103,7 +103,7 @@ pub(super) fn read(
         Ok(text) => Ok(Line::Text(text)),
         Err(ReadlineError::Interrupted) => Ok(Line::Dropped),
         Err(ReadlineError::Eof) => Ok(Line::Leave),
-        // The terminal is gone, and the person with it.
+        // The terminal is gone.
         Err(ReadlineError::Io(_) | ReadlineError::Errno(_)) => Ok(Line::Leave),
         Err(error) => Err(error.into()),
     }
@@ -170,7 +170,7 @@ impl Validator for Assistant {
 }
 
 impl Assistant {
-    /// Whether a text can be run as it is, or has an end to come.
+    /// Whether a text can be run as it is, or is incomplete.
     pub(super) fn is_complete(&self, text: &str) -> bool {
         match self.language {
             Language::Bash | Language::Sh | Language::Zsh => {
@@ -182,7 +182,7 @@ impl Assistant {
     }
 }
 
-/// Exits with 3 when there is more to come.
+/// Exits with 3 when the text is incomplete.
 const PYTHON: &str = "import codeop, sys
 try:
     sys.exit(3 if codeop.compile_command(sys.stdin.read(), symbol='exec') is None else 0)
@@ -211,8 +211,8 @@ fn is_whole_block(text: &str) -> bool {
 }
 
 impl Assistant {
-    /// Whether the program says that a text has an end to come. What is wrong
-    /// in another way is run, and says so itself.
+    /// Whether the program says that a text is incomplete. A text with another error is
+    /// run, and reports the error itself.
     fn wants_more(&self, arguments: &[&str], text: &str) -> bool {
         let child = Command::new(&self.program)
             .args(arguments)

@@ -1,5 +1,5 @@
-//! Watching a session without touching it: runs as they come, and the terminals
-//! of those that have one, drawn again and again.
+//! Watches a session without touching it: shows runs as they come, and redraws the
+//! terminals of those that have one.
 
 use super::console::Mode;
 use super::{Attachment, say};
@@ -15,7 +15,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// How often a terminal is drawn at the most.
+/// The minimum time between two redraws.
 const FRAME: Duration = Duration::from_millis(40);
 
 pub(crate) fn watch(attachment: &Attachment, settings: &Settings) -> anyhow::Result<()> {
@@ -23,7 +23,7 @@ pub(crate) fn watch(attachment: &Attachment, settings: &Settings) -> anyhow::Res
     let past = Past::read(&mut reader, 0)?;
     let key = char::from(attachment.detach_key + 64);
     say(&format!("watching {}; Ctrl-{key} or q leaves\n", attachment.id))?;
-    // What is drawn ends its lines by itself.
+    // In raw mode, the drawing ends its lines itself.
     let raw = Mode::raw()?;
     let detach_key = attachment.detach_key;
     let keys = std::thread::spawn(move || await_leave(detach_key));
@@ -62,13 +62,13 @@ pub(crate) fn watch(attachment: &Attachment, settings: &Settings) -> anyhow::Res
             }
         }
     });
-    // Whichever is over first.
+    // Until the user leaves or the session is over.
     while !keys.is_finished() && !shower.is_finished() {
         std::thread::sleep(FRAME);
     }
     drop(raw);
     say("\x1b[0m\x1b[?25h\r\n")?;
-    // What ended the watching is told; a person who leaves knows.
+    // Reports what ended the watching, unless the user left.
     if shower.is_finished() { shower.join().unwrap_or(Ok(())) } else { Ok(()) }
 }
 
@@ -109,7 +109,7 @@ fn mirror(client: &mut Client, run: RunNo) -> anyhow::Result<()> {
     }
 }
 
-/// As a terminal wants it that does nothing by itself.
+/// Adds the carriage returns that a terminal in raw mode needs.
 fn with_returns(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\n', "\r\n")
 }

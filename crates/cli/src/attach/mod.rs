@@ -1,9 +1,8 @@
-//! A person in a live session.
+//! A user in a live session.
 //!
-//! Lines are edited here and run there: each is a run of its own, with a
-//! terminal, in the very kernel that the agent uses. So nothing has to be
-//! carried over, everything is in the history, and the session is none the
-//! worse for a client that is killed.
+//! Lines are edited here and run there: each is a separate run, with a terminal, in the
+//! same kernel that the agent uses. So nothing has to be carried over, everything is in
+//! the history, and a killed client does the session no harm.
 
 mod console;
 mod editor;
@@ -35,7 +34,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Commands of the session that a person finds with the arrow keys.
+/// How many commands of the session are in the editor's history.
 const REMEMBERED: u64 = 200;
 
 #[derive(Debug)]
@@ -48,7 +47,7 @@ pub(crate) struct Attachment {
     pub(crate) manner: Manner,
 }
 
-/// What was typed while a program ran that did not read it.
+/// Input that was typed while a program ran that did not read it.
 #[derive(Debug, Default)]
 struct TypedAhead(Vec<u8>);
 
@@ -57,7 +56,7 @@ impl TypedAhead {
         self.0.extend(bytes);
     }
 
-    /// What there is for the next line.
+    /// Returns the input for the next line.
     fn take(&mut self, assistant: &Assistant) -> Typed {
         let mut text = String::new();
         while let Some(end) = self.0.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
@@ -76,7 +75,7 @@ impl TypedAhead {
 #[derive(Debug)]
 enum Typed {
     Whole(String),
-    /// To be gone on with.
+    /// An incomplete line to continue.
     Begun(String),
 }
 
@@ -86,12 +85,12 @@ impl Default for Typed {
     }
 }
 
-/// Keys that were meant for the program are nothing for a line.
+/// Drops control keys: they were meant for the program.
 fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Whether a person stays.
+/// Whether the user stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stay {
     On,
@@ -178,13 +177,13 @@ impl Attachment {
         let order = Exec {
             text: text.into_bytes(),
             language: Some(language),
-            // A person has all the time there is, and a key that interrupts.
+            // No timeout: the user can wait, and has a key to interrupt.
             timeout_ms: Some(0),
             until: Until::Accepted,
             terminal: Some(console::size()),
             ..Exec::default()
         };
-        // Held until the run is known as ours: its events may be quicker.
+        // Held until the run is marked as ours: its events may come first.
         let mut board = onlooker::lock(board);
         let Answer::Accepted { run, .. } = client.call(Request::Exec(order))? else {
             bail!(ClientError::Unexpected);
@@ -208,7 +207,7 @@ impl Attachment {
         Ok(run)
     }
 
-    /// The run with a terminal that a person comes into.
+    /// Returns the run with a terminal that the user joins.
     fn run_to_join(
         &self,
         client: &mut Client,
@@ -240,7 +239,7 @@ impl Attachment {
     ) -> anyhow::Result<Stay> {
         onlooker::lock(board).own(run);
         let size = console::size();
-        // It may have ended meanwhile; the relay finds out.
+        // Fails if it has ended meanwhile; the relay notices.
         let _ = client.call(Request::Resize { run, size });
         let seen = reader::so_far(client, run, 0)?;
         let read = ReadScreen { run, known: None, patience_ms: None };
@@ -277,7 +276,7 @@ impl Attachment {
         Ok(editor)
     }
 
-    /// The prompt, plain and coloured, with the kernel's own directory.
+    /// Returns the prompt, plain and coloured, with the kernel's working directory.
     fn prompt(
         &self,
         client: &mut Client,
@@ -299,7 +298,7 @@ impl Attachment {
             Process::new(pid).directory()
         });
         if let Some(place) = &place {
-            // Names of files are completed from there.
+            // File names are completed from there.
             let _ = std::env::set_current_dir(place);
         }
         let place = place.map(|place| short(&place)).unwrap_or_default();
@@ -310,7 +309,7 @@ impl Attachment {
     }
 }
 
-/// A directory as people write it.
+/// Shortens a directory with `~`.
 fn short(place: &Path) -> String {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     match place.strip_prefix(&home) {
@@ -324,7 +323,7 @@ fn say(text: &str) -> anyhow::Result<()> {
     output::all(&mut io::stdout().lock(), text.as_bytes())
 }
 
-/// Tells what came of a run besides its output.
+/// Shows the outcome of a run besides its output.
 fn conclude(parting: RelayEnd, status: &mut i32, ahead: &mut TypedAhead) -> anyhow::Result<Stay> {
     let done = match parting {
         RelayEnd::Detached => return Ok(Stay::Leave),
@@ -356,7 +355,7 @@ fn conclude(parting: RelayEnd, status: &mut i32, ahead: &mut TypedAhead) -> anyh
     Ok(Stay::On)
 }
 
-/// What can be completed: asked of the session when it is first needed.
+/// Asks the session for the names that can be completed.
 fn names(launcher: &Launcher, directory: &Directory, language: Language) -> anyhow::Result<Names> {
     let mut client = launcher.open(directory)?;
     let Answer::State(view) = client.call(Request::State)? else {

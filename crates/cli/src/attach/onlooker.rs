@@ -1,8 +1,7 @@
-//! What others run in the session, shown to a person at the prompt.
+//! Shows what other clients run in the session to a user at the prompt.
 //!
-//! A thread follows the session. What it has to tell is printed above the
-//! prompt; while the person is in a program, it is kept until the prompt is
-//! back, up to a limit.
+//! A thread follows the session. Its output is printed above the prompt; while the user
+//! is in a program, it is kept until the prompt is back, up to a limit.
 
 use crate::following::{Event, Following, Next, Past};
 use crate::reader::Reader;
@@ -13,20 +12,20 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is kept for a person who is in a program.
+/// Limit for what is kept while the user is in a program.
 const KEPT: usize = 256 << 10;
 
-/// What both threads know.
+/// The state that both threads share.
 #[derive(Default)]
 pub(super) struct SharedView {
-    /// The runs that this person started, or sits at.
+    /// The runs that this user started or joined.
     ours: BTreeSet<RunNo>,
     place: Place,
 }
 
 #[derive(Default)]
 enum Place {
-    /// In a program: this is to be shown later.
+    /// In a program, with nothing to show later.
     #[default]
     Away,
     Kept(String),
@@ -44,7 +43,7 @@ impl SharedView {
         self.ours.insert(run);
     }
 
-    /// The prompt is about to be shown: what came meanwhile.
+    /// Marks that the prompt is shown, and returns what came meanwhile.
     pub(super) fn come_back(&mut self) -> Option<String> {
         match std::mem::replace(&mut self.place, Place::Prompt) {
             Place::Kept(text) => Some(text),
@@ -56,7 +55,7 @@ impl SharedView {
         self.place = Place::Away;
     }
 
-    /// What is to be printed now.
+    /// Returns what is to be printed now, or keeps it.
     fn tell(&mut self, text: String) -> Option<String> {
         match &mut self.place {
             Place::Prompt => Some(text),
@@ -73,7 +72,7 @@ impl SharedView {
     }
 }
 
-/// Follows the session until it is over, or nobody reads any more.
+/// Follows the session until it is over, or its output is no longer read.
 pub(super) fn follow(
     mut reader: Reader,
     board: &Shared,
@@ -82,7 +81,7 @@ pub(super) fn follow(
     let past = Past::read(&mut reader, 0)?;
     let mut hidden: BTreeSet<RunNo> =
         past.open.iter().filter(|run| run.terminal).map(|run| run.run).collect();
-    // Of those only what they have left behind is going.
+    // Only their background processes are still running.
     let over = past.open.iter().filter(|run| run.phase >= RunPhase::Exited).map(|run| run.run);
     lock(board).ours.extend(over);
     let Some(mut following) = Following::after(&past, reader)? else {

@@ -1,7 +1,7 @@
-//! Between a person's terminal and that of a run: keys go in, what the program
-//! draws comes out, and a new size is passed on.
+//! Connects the user's terminal with that of a run: keys go in, output comes out, and
+//! size changes are passed on.
 //!
-//! Leaving, or being killed, harms nothing: the run goes on.
+//! The run goes on if the client leaves or is killed.
 
 use super::console::{self, Mode};
 use crate::output;
@@ -16,18 +16,17 @@ use sessile_protocol::{
 use std::collections::VecDeque;
 use std::io;
 
-/// How soon a new size of our terminal is noticed, and input tried again that
-/// had no place.
+/// How soon a new size of our terminal is noticed, and rejected input is tried again.
 const LOOK_AFTER_MS: i64 = 100;
 
-/// What is read of the keyboard, and sent, at once.
+/// How much input is read and sent at once.
 const CHUNK: usize = 64 << 10;
 
-/// Switches off what a program that is left, or was killed, has switched on:
-/// application keys, mouse and paste reports, a hidden cursor.
+/// Switches off what a program may have left on when it is left or killed: application
+/// keys, mouse and paste reports, a hidden cursor.
 const RESET: &[u8] = b"\x1b[0m\x1b[?1l\x1b>\x1b[?1000;1002;1003;1004;1006;2004l\x1b[?25h";
 
-/// How a person's time with a run ended.
+/// How the relay of a run ended.
 #[derive(Debug)]
 pub(super) enum RelayEnd {
     /// `ahead` was typed for what comes next.
@@ -40,7 +39,7 @@ pub(super) enum RelayEnd {
     Detached,
 }
 
-/// What a call was about.
+/// The subject of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Output,
@@ -56,11 +55,11 @@ pub(super) struct Relay<'a> {
     read: ReadOutput,
     calls: Vec<(u64, Asked)>,
     unsent: VecDeque<u8>,
-    /// Bytes of it that are on their way.
+    /// How many bytes of it are on their way.
     sent: usize,
     size: TerminalSize,
     last: Option<u8>,
-    /// All that it wrote is shown.
+    /// All output is shown.
     is_shown: bool,
     done: Option<Box<Completed>>,
 }
@@ -83,7 +82,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Begins with what the run writes from now on.
+    /// Starts at this offset of stdout.
     pub(super) fn from(mut self, stdout: u64) -> Self {
         self.read.stdout_from = stdout;
         self
@@ -103,7 +102,7 @@ impl<'a> Relay<'a> {
         parting
     }
 
-    /// Whether the program has a screen of its own, and still is on it.
+    /// Whether the program is still on the alternate screen.
     fn is_alternate(&mut self) -> bool {
         let read = ReadScreen { run: self.run, known: None, patience_ms: None };
         match self.client.call(Request::Screen(read)) {
@@ -114,8 +113,7 @@ impl<'a> Relay<'a> {
 
     fn pass_on(&mut self) -> anyhow::Result<RelayEnd> {
         let (run, max_output) = (self.run, 0);
-        // From the beginning: what was typed and not read is only known at the
-        // very end.
+        // Requested at the start: unread input is only known at the very end.
         let result = Request::Result { run, max_output, patience_ms: None, until_input: false };
         self.ask(result, Asked::Result)?;
         self.ask(Request::Output(self.read), Asked::Output)?;
@@ -139,7 +137,7 @@ impl<'a> Relay<'a> {
                 (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
             if has_keys {
                 match rustix::io::read(&stdin, &mut keys) {
-                    // The person is gone; the run is not.
+                    // The user is gone; the run goes on.
                     Ok(0) => return Ok(RelayEnd::Detached),
                     Ok(n) => {
                         if self.press(&keys[..n])? {
@@ -164,11 +162,11 @@ impl<'a> Relay<'a> {
         Ok(())
     }
 
-    /// Whether the person wants to leave.
+    /// Handles keys; returns whether the user wants to leave.
     fn press(&mut self, keys: &[u8]) -> anyhow::Result<bool> {
         let end = keys.iter().position(|key| *key == self.detach_key);
         let keys = &keys[..end.unwrap_or(keys.len())];
-        // One that has not begun has no terminal to turn it into a signal.
+        // A run that has not begun has no terminal to turn Ctrl-C into a signal.
         if self.read.known == Some(RunPhase::Queued) && keys.contains(&3) {
             self.ask(Request::Interrupt { run: Some(self.run), call: None }, Asked::Other)?;
         } else {
@@ -196,7 +194,7 @@ impl<'a> Relay<'a> {
         Ok(())
     }
 
-    /// The end of it, once all of it is there.
+    /// Returns the end, once the result and all output are there.
     fn finished(&mut self) -> Option<RelayEnd> {
         let mut done = self.done.take_if(|_| self.is_shown)?;
         let mut ahead = std::mem::take(&mut done.unread);
@@ -216,7 +214,7 @@ impl<'a> Relay<'a> {
                 self.last = bytes.last().copied().or(self.last);
                 self.read.stdout_from = view.stdout_next;
                 self.read.stderr_from = view.stderr_next;
-                // Its end is news until it is told.
+                // At most `Running`, so that the end is still reported as news.
                 self.read.known = Some(view.phase.min(RunPhase::Running));
                 self.is_shown = view.phase >= RunPhase::Exited && bytes.is_empty();
                 if !self.is_shown {
@@ -228,7 +226,7 @@ impl<'a> Relay<'a> {
                 let sent = std::mem::take(&mut self.sent);
                 let is_taken = match outcome {
                     Ok(_) => true,
-                    // It has no place, or comes too late for this run.
+                    // The queue is full, or it comes too late for this run.
                     Err(failure) => !matches!(failure.code, Code::QueueFull | Code::InputClosed),
                 };
                 if is_taken {

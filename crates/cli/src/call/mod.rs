@@ -19,12 +19,12 @@ use std::path::{Path, PathBuf};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// A server, and how it is spoken to.
+/// A server, and how to reach it.
 #[derive(Debug)]
 pub(crate) enum Remote {
     Network {
         address: SocketAddr,
-        /// The certificate that it must show, if it speaks TLS.
+        /// The certificate that it must present, if it uses TLS.
         certificate: Option<PathBuf>,
         token: Option<String>,
     },
@@ -33,9 +33,9 @@ pub(crate) enum Remote {
 }
 
 impl Remote {
-    /// The server that has this sessions directory. A token is not given to
-    /// whoever may listen somewhere by now: the server must have said where it
-    /// is, and still be there, or the configuration must say so.
+    /// Finds the server of this sessions directory. The token must not go to an unrelated
+    /// process that listens on the address by now: the server must have announced its
+    /// address and still be alive, or the configuration must name the address.
     pub(crate) fn find(
         config: &Config,
         private: &Path,
@@ -51,14 +51,14 @@ impl Remote {
         Ok(Self::Network { address, certificate, token })
     }
 
-    /// The user's own server, started if there is none.
+    /// Returns the user's own server, started if there is none.
     pub(crate) fn local(settings: &Settings) -> anyhow::Result<Self> {
         let words = ["serve", "--local"].map(OsString::from);
         local::find_or_start(settings, &words)?;
         Ok(Self::Local(settings.launcher.user().local()))
     }
 
-    /// Sends a request; the answer's body is still to come.
+    /// Sends a request; the answer's body is still to be read.
     pub(crate) async fn call(
         &self,
         method: &str,
@@ -68,7 +68,7 @@ impl Remote {
         self.send(self.request(method, path, body)?).await
     }
 
-    /// Sends a request that may be sent again: what it asks for is done once.
+    /// Sends a request with a key, which may be repeated: it is carried out once.
     pub(crate) async fn order(
         &self,
         path: &str,
@@ -92,7 +92,7 @@ impl Remote {
         self.send(request).await
     }
 
-    /// Follows events from after one on.
+    /// Follows events after the given one.
     pub(crate) async fn resume(
         &self,
         path: &str,
@@ -142,7 +142,7 @@ impl Remote {
     }
 }
 
-/// Why there is nobody to call.
+/// Returns the message for a missing server.
 pub(crate) fn no_server(config: &Config) -> impl Fn() -> String {
     let place = config.sessions_dir.display().to_string();
     move || format!("no server is running for {place}; start one with: sessile serve")
@@ -158,12 +158,12 @@ async fn send(
     request: Request<Full<Bytes>>,
 ) -> anyhow::Result<Response<Incoming>> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Carries the bytes; what goes wrong with them is told to the request.
+    // Drives the connection; its errors also reach the request.
     tokio::spawn(connection);
     sender.send_request(request).await.context("the server did not answer")
 }
 
-/// The next part of an answer.
+/// Returns the next part of an answer.
 pub(crate) async fn next_part(body: &mut Incoming) -> anyhow::Result<Option<Bytes>> {
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame?.into_data() {

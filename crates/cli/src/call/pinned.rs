@@ -1,5 +1,5 @@
-//! TLS to a server whose certificate is at hand: on the same machine that is the
-//! strongest thing to check, and works for one that nobody has signed.
+//! TLS to a server whose certificate is known: on the same machine this is the strongest
+//! check, and it works for a self-signed certificate.
 
 use anyhow::Context;
 use rustls_pki_types::pem::PemObject;
@@ -17,7 +17,7 @@ use tokio_rustls::rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
 };
 
-/// A connection to whoever has this certificate and its key.
+/// Connects to the server that has this certificate and its key.
 pub(super) async fn connect(
     stream: TcpStream,
     certificate: &Path,
@@ -32,7 +32,7 @@ pub(super) async fn connect(
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(pinned))
         .with_no_client_auth();
-    // Of no importance: the certificate is compared as a whole.
+    // The name does not matter: the whole certificate is compared.
     let name = ServerName::try_from("localhost")?;
     let connector = TlsConnector::from(Arc::new(config));
     connector.connect(name, stream).await.context("the server is not the one that was expected")

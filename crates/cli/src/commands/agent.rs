@@ -1,3 +1,4 @@
+mod chat;
 mod following;
 mod leaving;
 mod moving;
@@ -8,15 +9,19 @@ use crate::call::Remote;
 use crate::commands::api;
 use crate::confinement::Confinement;
 use crate::output;
+use crate::people::agents::{self, AgentRow};
+use crate::people::{Form, Page};
 use crate::settings::Settings;
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
 use following::follow;
 use hyper::StatusCode;
+use jiff::Timestamp;
+use leaving::Interrupt;
 use serde_json::{Map, Value, json};
 use sessile_sandbox::FileMode;
 use std::cell::RefCell;
-use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -41,10 +46,8 @@ pub(crate) struct Agent {
 enum Action {
     /// Give an agent a task, and wait for its end
     Run(Run),
-    /// Give an agent one task after the other, a line each
     Chat(Chat),
-    /// List all agents
-    List,
+    List(List),
     /// Show an agent's thread
     Show(Show),
     /// Return to a task, and wait for its end
@@ -112,7 +115,7 @@ struct Most {
     compact_above: Option<u64>,
 }
 
-/// Milliseconds.
+/// Parses a duration, in milliseconds.
 fn duration(text: &str) -> Result<u64, String> {
     let time = sessile_protocol::parse_duration(text).map_err(|error| error.to_string())?;
     u64::try_from(time.as_millis()).map_err(|error| error.to_string())
@@ -164,8 +167,8 @@ struct Made {
     confinement: Confinement,
 }
 
-/// What an agent on this machine has of our environment, as one of the SDKs has. The rest
-/// is the local server's, which some other program may have started.
+/// Variables of our environment that an agent on this machine gets, as with the SDKs. The
+/// others are those of the local server, which another program may have started.
 const CARRIED: [&str; 5] = ["PATH", "VIRTUAL_ENV", "LANG", "LC_ALL", "TZ"];
 
 #[derive(Debug, Args)]
@@ -179,10 +182,24 @@ struct Run {
     json: bool,
 }
 
+/// Give an agent one task after the other, a line each
+///
+/// At a terminal, Ctrl-C cancels the task that is under way, and Ctrl-D ends the
+/// chat. The agent stays: `sessile agent chat --agent ID` goes on with it.
 #[derive(Debug, Args)]
 struct Chat {
     #[command(flatten)]
     made: Made,
+}
+
+/// List all agents
+///
+/// Prints a JSON array; at a terminal, a table.
+#[derive(Debug, Args)]
+struct List {
+    /// JSON at a terminal, too
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -210,7 +227,7 @@ struct Which {
     agent: String,
 }
 
-/// The server that carries tasks out.
+/// The server that carries out tasks.
 pub(super) struct Server<'s> {
     settings: &'s Settings,
     remote: RefCell<Rc<Remote>>,
@@ -228,7 +245,7 @@ impl Agent {
         match self.action {
             Action::Run(run) => run.execute(&server),
             Action::Chat(chat) => chat.execute(&server),
-            Action::List => list(&server),
+            Action::List(list) => list.execute(&server),
             Action::Show(show) => show.execute(&server),
             Action::Resume(resume) => resume.execute(&server),
             Action::Cancel(which) => {
@@ -258,8 +275,8 @@ impl Server<'_> {
         self.remote.borrow().clone()
     }
 
-    /// Looks for it once more: another one may have taken its place. The user's own one is
-    /// started again.
+    /// Looks for the server once more: another one may have taken its place. The user's
+    /// own server is started again.
     fn find_again(&self) -> anyhow::Result<()> {
         let found = match *self.remote() {
             Remote::Network { .. } => api::Api::remote(self.settings)?,
@@ -281,8 +298,8 @@ impl Server<'_> {
         self.runtime.block_on(async { answer(self.remote().call(method, path, body).await?).await })
     }
 
-    /// Has something done once. If the server dies meanwhile, nobody knows whether it has
-    /// done it: the next one is asked under the same key.
+    /// Sends a request that must be carried out once. If the server dies meanwhile, the
+    /// outcome is unknown: the next server is asked with the same key.
     fn order(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         let (key, body) = (new_key()?, body.to_string().into_bytes());
         let mut failures = 0;
@@ -301,7 +318,7 @@ impl Server<'_> {
         }
     }
 
-    /// After a failure: it may take until the next attempt.
+    /// Looks for the server again after a failure, and pauses before the next attempt.
     fn look_again(&self) {
         let _ = self.find_again();
         std::thread::sleep(following::PAUSE);
@@ -311,7 +328,7 @@ impl Server<'_> {
         self.runtime.block_on(async { answer(self.remote().upload(path, file).await?).await })
     }
 
-    /// Says whether a call may be carried out.
+    /// Approves or denies a call.
     fn decide(
         &self,
         which: &Which,
@@ -342,14 +359,14 @@ impl Server<'_> {
     }
 }
 
-/// A name for one order, which nobody else uses.
+/// Returns a unique key for a request.
 fn new_key() -> anyhow::Result<String> {
     let mut random = [0; 16];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
     Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// An answer in JSON, or why there is none.
+/// Returns the JSON of an answer, or its error.
 async fn answer(response: hyper::Response<hyper::body::Incoming>) -> anyhow::Result<Value> {
     let (status, answer) = whole(response).await?;
     said(status, &answer)
@@ -377,7 +394,7 @@ fn said(status: StatusCode, answer: &[u8]) -> anyhow::Result<Value> {
     }
 }
 
-/// What to do on the command line, where the message does not say it.
+/// Returns advice for the command line, for messages that have none.
 fn advice(code: &str) -> Option<&'static str> {
     match code {
         "agent_not_found" => {
@@ -389,7 +406,7 @@ fn advice(code: &str) -> Option<&'static str> {
 }
 
 impl Made {
-    /// The agent's session, and whether it is new.
+    /// Returns the agent's session, made if necessary.
     fn agent(&self, server: &Server<'_>) -> anyhow::Result<String> {
         if let Some(agent) = &self.agent {
             let is_made = self.model.is_some()
@@ -427,7 +444,7 @@ impl Made {
         let sandbox = self.confinement.policy(self.files)?;
         let carried = match (&*server.remote(), &sandbox) {
             (Remote::Local(_), None) => &CARRIED[..],
-            // What a sandbox is not told, it cannot tell.
+            // A sandbox cannot reveal variables that it does not get.
             (Remote::Local(_), Some(_)) | (Remote::Network { .. }, _) => &[],
         };
         let carried = carried.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
@@ -453,32 +470,10 @@ impl Run {
             ensure!(!io::stdin().is_terminal(), "say what is to be done: sessile agent run 'TASK'");
             io::stdin().lock().read_to_string(&mut task)?;
         }
+        ensure!(!task.trim().is_empty(), "the task is empty; say what is to be done");
         let agent = self.made.agent(server)?;
         let task = server.submit(&agent, &task, &self.made.most)?;
-        wait(server, &agent, task, self.json)
-    }
-}
-
-impl Chat {
-    fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
-        let agent = self.made.agent(server)?;
-        eprintln!("agent {agent}; end with Ctrl-D");
-        let mut status = ExitCode::SUCCESS;
-        loop {
-            if io::stdin().is_terminal() {
-                eprint!("> ");
-                io::stderr().flush()?;
-            }
-            let mut line = String::new();
-            if io::stdin().lock().read_line(&mut line)? == 0 {
-                return Ok(status);
-            }
-            if line.trim().is_empty() {
-                continue;
-            }
-            let task = server.submit(&agent, line.trim(), &self.made.most)?;
-            status = wait(server, &agent, task, false)?;
-        }
+        wait(server, &agent, task, self.json, Interrupt::Leaves)
     }
 }
 
@@ -495,40 +490,64 @@ impl Resume {
             };
             format!("this agent {earlier}; give it one: sessile agent run --agent {agent} 'TASK'")
         })?;
-        wait(server, &agent, task, self.json)
+        wait(server, &agent, task, self.json, Interrupt::Leaves)
     }
 }
 
 /// Shows a task until it ends.
-fn wait(server: &Server<'_>, agent: &str, task: u64, as_json: bool) -> anyhow::Result<ExitCode> {
-    let following = leaving::Following::of(agent)?;
+fn wait(
+    server: &Server<'_>,
+    agent: &str,
+    task: u64,
+    as_json: bool,
+    interrupt: Interrupt,
+) -> anyhow::Result<ExitCode> {
+    let following = leaving::Following::of(agent, interrupt)?;
     follow(server, agent, task, as_json)?;
     drop(following);
     let view = server.get(&format!("/v1/agents/{agent}/tasks/{task}?wait=10s"))?;
     if as_json {
         output::json(&view)?;
     } else {
-        showing::ending(&view, agent);
+        showing::ending(
+            &view,
+            match interrupt {
+                Interrupt::Leaves => Some(agent),
+                // Whoever chats goes on with the next line.
+                Interrupt::Cancels => None,
+            },
+        );
     }
     let is_done = view["ended"] == "done";
     Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn list(server: &Server<'_>) -> anyhow::Result<ExitCode> {
-    let answer = server.get("/v1/agents")?;
-    output::json(&answer["agents"])?;
-    Ok(ExitCode::SUCCESS)
+impl List {
+    fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
+        let mut answer = server.get("/v1/agents")?;
+        match Form::of_stdout(self.json) {
+            Form::Json => output::json(&answer["agents"])?,
+            Form::Text(page) => {
+                let agents: Vec<AgentRow> = serde_json::from_value(answer["agents"].take())?;
+                let home = std::env::home_dir();
+                let text = agents::list(&agents, home.as_deref(), Timestamp::now(), page);
+                output::all(&mut io::stdout().lock(), text.as_bytes())?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 impl Show {
     fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
         let view = server.get(&format!("/v1/agents/{}", self.which.agent))?;
         let agent = session_of(&view)?;
+        let page = Page::at(&io::stdout());
         following::entries(server, &agent, |entry| {
             if self.json {
                 return output::json(entry);
             }
-            showing::entry(entry, &mut io::stdout().lock())
+            showing::entry(entry, page, &mut io::stdout().lock())
         })?;
         Ok(ExitCode::SUCCESS)
     }

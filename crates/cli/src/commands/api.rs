@@ -74,7 +74,7 @@ impl Api {
     }
 }
 
-/// The token to call with; none for a server that asks for none.
+/// Returns the token to call with; none if there is none.
 fn token(private: &Path) -> Option<String> {
     let given = std::env::var("SESSILE_TOKEN").ok().filter(|token| !token.is_empty());
     let text = given.or_else(|| std::fs::read_to_string(private.join("token")).ok())?;

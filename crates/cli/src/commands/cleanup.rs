@@ -24,7 +24,7 @@ pub(crate) struct Cleanup {
     older_than: Option<Duration>,
 }
 
-/// Removes all ended sessions: which they were.
+/// Removes all ended sessions, and returns their ids.
 pub(crate) fn remove_ended(settings: &Settings) -> anyhow::Result<Vec<SessionId>> {
     Cleanup { lost: false, older_than: None }.remove(settings)
 }
@@ -48,8 +48,8 @@ impl Cleanup {
                 SessionStatus::Lost => self.lost,
                 SessionStatus::Starting | SessionStatus::Active | SessionStatus::Unknown => false,
             };
-            // Holding the lock, nobody can be reviving it; a keeper that has
-            // just answered may still have it for a moment.
+            // With the lock, no other process can be reviving it. A keeper that has just
+            // answered may still hold the lock for a moment.
             let is_old = self.older_than.is_none_or(|age| is_older(&metadata, age, now));
             if is_over && is_old && directory.await_lock()?.is_some() {
                 directory.remove()?;
@@ -69,8 +69,8 @@ impl Cleanup {
     }
 }
 
-/// Whether a session's last moment lies so long back. One that cannot be told
-/// is kept.
+/// Whether a session was last active longer ago than `age`. A session with an unreadable
+/// time is kept.
 fn is_older(metadata: &Metadata, age: Duration, now: Timestamp) -> bool {
     let last = metadata.ended_at.as_ref().or(metadata.last_executed_at.as_ref());
     let last = last.unwrap_or(&metadata.created_at).parse::<Timestamp>();

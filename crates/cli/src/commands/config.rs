@@ -33,7 +33,7 @@ struct Shown {
 impl Config {
     pub(crate) fn execute(&self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let listing = Listing::of(settings, &self.flags)?;
-        // Says what is wrong, as the server would.
+        // Reports mistakes as the server would.
         listing.config()?;
         let rows = rows(&listing);
         if io::stdout().is_terminal() && !self.json {

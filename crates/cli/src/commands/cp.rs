@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Bytes that are copied at once.
+/// How many bytes are copied at once.
 const PIECE: usize = 256 << 10;
 
 /// Copy files and directories into a session's workspace, out of it, or between two
@@ -58,7 +58,7 @@ impl Cp {
         let from = source(settings, &self.from)?;
         let whole = from.root.stat(&from.path)?;
         let name = match (whole.path.is_root(), Path::new(&self.from).file_name()) {
-            // Of a workspace as a whole, what is in it is copied.
+            // Of a whole workspace, the content is copied.
             (true, _) | (_, None) => None,
             (false, Some(_)) => Some(whole.path.name().to_vec()),
         };
@@ -86,7 +86,7 @@ fn amount(files: u64, bytes: u64) -> String {
     format!("{files}, {}", size(bytes))
 }
 
-/// What has been copied so far: whole files, and bytes of all.
+/// The progress of a copy: whole files, and bytes of all.
 #[derive(Clone, Debug, Default)]
 struct SoFar {
     files: Counter,
@@ -116,7 +116,7 @@ fn source(settings: &Settings, text: &str) -> anyhow::Result<End> {
     on_this_machine(&real)
 }
 
-/// A path without links of this machine.
+/// Returns the end for a path of this machine without links.
 fn on_this_machine(real: &Path) -> anyhow::Result<End> {
     let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else {
         return Ok(End { root: Root::open(real)?, path: Inside::default() });
@@ -126,7 +126,7 @@ fn on_this_machine(real: &Path) -> anyhow::Result<End> {
     Ok(End { root, path })
 }
 
-/// Where a copy goes: into a directory that is there, under its own name.
+/// Resolves the destination: within an existing directory, under its own name.
 fn destination(settings: &Settings, text: &str, name: Option<&[u8]>) -> anyhow::Result<End> {
     let end = match Place::parse(text) {
         Some(place) => {
@@ -183,7 +183,7 @@ fn file(from: &End, to: &End, so_far: &SoFar) -> anyhow::Result<Copied> {
     Ok(Copied { files: 1, bytes: so_far.bytes.get(), ..Copied::default() })
 }
 
-/// A tree goes through a pipe, as a tar: one thread packs, the other unpacks.
+/// Copies a tree through a pipe, as a tar archive: one thread packs, the other unpacks.
 fn tree(from: &End, to: &End, so_far: &SoFar) -> anyhow::Result<Copied> {
     let (reader, writer) = io::pipe()?;
     let (packed, unpacked) = std::thread::scope(|threads| {
@@ -196,7 +196,7 @@ fn tree(from: &End, to: &End, so_far: &SoFar) -> anyhow::Result<Copied> {
         });
         (packing.join(), unpacked)
     });
-    // Why it was not unpacked says more than that nobody took it.
+    // An error of unpacking says more than the broken pipe that it causes.
     let unpacked = unpacked?;
     packed.map_err(|_| anyhow::anyhow!("the copy was given up"))??;
     tell_skipped(&unpacked);

@@ -9,7 +9,7 @@ use sessile_store::{Directory, Metadata, Scope, SessionStatus};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-/// Ended side by side: each takes two seconds where programs ignore SIGTERM.
+/// How many sessions end concurrently: each takes two seconds if its programs ignore SIGTERM.
 const AT_ONCE: usize = 32;
 
 /// End a session and everything it started
@@ -54,7 +54,7 @@ impl End {
 
 type Failed = Vec<(SessionId, ClientError)>;
 
-/// Ends these, several at a time; one that cannot be ended holds up no other.
+/// Ends these sessions, several at a time. One that cannot be ended does not delay the others.
 fn end_all(settings: &Settings, live: Vec<(Directory, Metadata)>) -> (Vec<Metadata>, Failed) {
     let (done, all) = (Counter::default(), live.len());
     let counted = done.clone();

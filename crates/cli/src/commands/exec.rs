@@ -132,14 +132,14 @@ impl Exec {
         }
     }
 
-    /// The command, if it is among our arguments.
+    /// Returns the command, if it is among the arguments.
     fn said(&self) -> Option<String> {
         let words = (!self.words.is_empty()).then(|| self.words.join(" "));
         self.command.clone().or(words)
     }
 }
 
-/// The command that is typed or piped into us.
+/// Reads the command from stdin, typed or piped.
 pub(crate) fn text_from_stdin() -> anyhow::Result<Vec<u8>> {
     if io::stdin().is_terminal() {
         eprintln!("Type the command, then Ctrl-D:");
@@ -152,8 +152,8 @@ pub(crate) fn text_from_stdin() -> anyhow::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What a command gets on its stdin: a file, or ours for `-` if the command
-/// `is_said` and not read from there.
+/// Returns the command's stdin: a file, or our own stdin for `-`, if the command
+/// `is_said` and thus not read from there.
 pub(crate) fn bytes_for_stdin(
     from: Option<&str>,
     is_said: bool,
@@ -183,7 +183,7 @@ enum Told {
     Running(Box<Output>),
 }
 
-/// Runs a command: its result, or how far it has got in the time that it had.
+/// Runs a command; returns its result, or its output so far when its time is up.
 fn answer(client: &mut Client, order: Order, directory: &Directory) -> anyhow::Result<Told> {
     let max_output = order.max_output;
     let answer = if progress::is_wanted() {
@@ -211,7 +211,7 @@ pub(crate) fn run(client: &mut Client, order: Order) -> anyhow::Result<Completed
     Ok(*done)
 }
 
-/// Ctrl-C interrupts the command meanwhile.
+/// Sends the request; Ctrl-C interrupts the command meanwhile.
 fn ask(client: &mut Client, order: Order) -> anyhow::Result<Answer> {
     let mut signals = interrupts::Count::default();
     client
@@ -219,7 +219,7 @@ fn ask(client: &mut Client, order: Order) -> anyhow::Result<Answer> {
         .map_err(explain)
 }
 
-/// The same in two steps, so that what the run does can be shown meanwhile.
+/// Does the same in two steps, so that the run's progress can be shown meanwhile.
 fn ask_showing(client: &mut Client, order: Order, directory: &Directory) -> anyhow::Result<Answer> {
     let Order { max_output, patience_ms, until_input, .. } = order;
     let order = Order { until: Until::Accepted, ..order };
@@ -234,14 +234,13 @@ fn ask_showing(client: &mut Client, order: Order, directory: &Directory) -> anyh
         .map_err(explain)
 }
 
-/// Runs a command and passes its output through as it comes. Its exit code.
+/// Runs a command, passes its output through as it comes, and returns its exit code.
 pub(crate) fn pass(client: &mut Client, order: Order) -> anyhow::Result<u8> {
     let Streamed::Finished { done, .. } = streaming::stream(client, order, None)? else {
         bail!(ClientError::Unexpected);
     };
-    // Nothing in the streams would tell.
-    // A job that failed is news to whoever has just started it. Others would only be
-    // noise in the stderr of another command.
+    // The streams do not show this. A job that failed is news if this run has just
+    // started it. Other jobs would only be noise in the stderr of another command.
     let failed =
         |job: &&EndedJob| job.run == done.run && job.exit_code.is_some_and(|code| code != 0);
     let jobs = done.jobs_ended.iter().filter(failed).map(|job| job.told_with(done.run));
@@ -251,8 +250,8 @@ pub(crate) fn pass(client: &mut Client, order: Order) -> anyhow::Result<u8> {
     Ok(streaming::exit_code(&done))
 }
 
-/// The same for a person: with the value of the last expression, and one line
-/// about what the output does not tell.
+/// Does the same for people: with the value of the last expression, and one line about
+/// what the output does not show.
 fn show(
     client: &mut Client,
     order: Order,
@@ -288,8 +287,8 @@ fn show(
     }
 }
 
-/// A program that draws on a terminal of its own does not draw on ours while it
-/// is going: half of what it does to a screen would stay.
+/// Runs a program with its own terminal. It does not draw on ours while it runs: half of
+/// its changes to the screen would stay.
 fn on_its_terminal(
     client: &mut Client,
     order: Order,
@@ -311,7 +310,7 @@ fn on_its_terminal(
     Ok(Streamed::Left { run, why, line: Line::Fresh })
 }
 
-/// One quiet line.
+/// Prints one dim line.
 fn remark(line: Line, text: &str) -> anyhow::Result<()> {
     let text = Paint::at(&io::stderr()).text(Colour::Dim, text);
     output::all(&mut io::stderr().lock(), format!("{}{text}\n", line.closed()).as_bytes())

@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-/// Bytes that are passed on at once.
+/// How many bytes are copied at once.
 const PIECE: usize = 256 << 10;
 
 /// Inspect and change files of a session's workspace
@@ -148,8 +148,8 @@ impl Files {
     }
 }
 
-/// Where a file goes within its workspace. A session may be named there as well, if it is
-/// the same one; a name with a colon that is no session's is a name.
+/// Resolves the new path of a file within its workspace. It may name a session, too, if
+/// that is the same one; a name with a colon that is not a session's is just a name.
 fn new_path(settings: &Settings, place: &str, to: &str) -> anyhow::Result<String> {
     let from = Place::of(place).session;
     let Some(named) = Place::parse(to) else { return Ok(to.to_owned()) };
@@ -169,7 +169,7 @@ fn new_path(settings: &Settings, place: &str, to: &str) -> anyhow::Result<String
     Ok(named.path)
 }
 
-/// So the id of a session begins.
+/// The beginning of a session's id.
 const SESSION: &str = "sess_";
 
 fn list(root: &Root, path: &Inside, depth: u32, json: bool) -> anyhow::Result<()> {

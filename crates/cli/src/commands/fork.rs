@@ -53,7 +53,7 @@ impl Fork {
         let original = settings.session(&self.id)?;
         let directory = settings.sessions.find(&original)?;
         let owner = directory.metadata()?.owner;
-        // Held until others can see that the forks have them.
+        // Held until others can see that the forks have these names.
         let _reserved = settings.sessions.reserve_names(&order.names(), owner.as_deref())?;
         if settings.launcher.forks_by_copying(&directory, &order)? {
             let _progress = Progress::of(format!("forking {original}"));

@@ -26,8 +26,8 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let directory = settings.sessions.find(&settings.session(&self.id)?)?;
-        // From the file: it is written before a run is answered, and it is
-        // there for sessions that have ended, too.
+        // From the file: it is written before a run is answered, and exists for ended
+        // sessions, too.
         let metadata = directory.metadata()?;
         let entries = directory.history().newest(self.limit.min(metadata.max_history));
         for lost in &metadata.lost_at_end {

@@ -11,11 +11,11 @@ use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What is sent at once. A person's lines are sent as they are typed.
+/// How much is sent at once. A person's lines are sent as they are typed.
 const CHUNK: usize = 64 << 10;
 
-/// There is no event that tells of a run that has read some of its input; at
-/// this pace, 16 MiB at a time, nobody is held up.
+/// No event reports that a run has read some of its input. At this pace, 16 MiB at a
+/// time, nothing is delayed noticeably.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Send stdin to an interactive run
@@ -44,7 +44,7 @@ impl Input {
         let mut unread = None;
         let given = Counter::default();
         let counted = given.clone();
-        // Who types sees what is given.
+        // A user who types sees the input.
         let progress = (!io::stdin().is_terminal()).then(|| {
             Progress::show(move || format!("{} given to run {run}", progress::size(counted.get())))
         });
@@ -52,7 +52,7 @@ impl Input {
         loop {
             let n = read(&mut buffer)?;
             let is_last = n == 0;
-            // Where input is refused, so is none at all.
+            // Sends an empty input, too, so that a refusal is reported.
             if !is_last || self.eof || unread.is_none() {
                 let part = match (is_last && self.eof, unread) {
                     (true, Some(_)) => Part::End,
@@ -76,9 +76,9 @@ impl Input {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part<'a> {
     Bytes(&'a [u8]),
-    /// The end of what was given.
+    /// The end of the input.
     End,
-    /// The end, and there was nothing before it.
+    /// The end of an empty input.
     Nothing,
 }
 
@@ -91,7 +91,7 @@ fn read(buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Gives a run all of this, as fast as it reads.
+/// Sends all of this to a run, as fast as it reads.
 pub(crate) fn give_all(client: &mut Client, run: RunNo, bytes: &[u8]) -> anyhow::Result<()> {
     for piece in bytes.chunks(CHUNK) {
         give(client, run, Part::Bytes(piece))?;
@@ -99,8 +99,8 @@ pub(crate) fn give_all(client: &mut Client, run: RunNo, bytes: &[u8]) -> anyhow:
     Ok(())
 }
 
-/// Sends a part; how much of all the input the run has not read yet. A run that
-/// reads slower than we do is waited for.
+/// Sends a part; returns how much of all the input the run has not read yet. Waits for a
+/// run that reads slower than we do.
 fn give(client: &mut Client, run: RunNo, part: Part<'_>) -> anyhow::Result<u64> {
     let (bytes, eof) = match part {
         Part::Bytes(bytes) => (bytes, false),
@@ -113,7 +113,7 @@ fn give(client: &mut Client, run: RunNo, part: Part<'_>) -> anyhow::Result<u64> 
             Err(ClientError::Refused(refusal)) if refusal.code == Code::QueueFull => {
                 std::thread::sleep(PAUSE);
             }
-            // It has read what it wanted, and ended: that closed its stdin.
+            // The run has read what it wanted, and ended: that closed its stdin.
             Err(ClientError::Refused(refusal))
                 if refusal.code == Code::InputClosed && part == Part::End =>
             {

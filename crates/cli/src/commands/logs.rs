@@ -79,7 +79,7 @@ impl Logs {
     }
 }
 
-/// The runs that are not over, as far as they have got.
+/// Shows the unfinished runs, as far as they have got.
 fn leave(
     past: &Past,
     mut reader: Reader,
@@ -128,7 +128,7 @@ fn follow(
     }
 }
 
-/// Says what became of the session.
+/// Shows what became of the session.
 fn finish(
     transcript: &mut Transcript<impl Write>,
     status: SessionStatus,

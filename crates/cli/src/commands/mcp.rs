@@ -49,20 +49,21 @@ impl Mcp {
         };
         let sandbox = self.confinement.of_agents()?;
         let home = home(settings, &roots(self.workspace_root)?, sandbox)?;
-        // One thread, which begins with calls in the order in which they come.
+        // One thread, which begins calls in the order in which they come.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(mcp::serve(home, offer, self.wait))?;
-        // Calls that block are not waited for: runs go on in their keepers.
+        // Does not wait for blocking calls: runs go on in their keepers.
         runtime.shutdown_background();
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The first is where a call without a workspace is: here, if that may be.
+/// Returns the workspace roots. The first is for calls without a workspace: the current
+/// directory, if permitted.
 fn roots(given: Vec<PathBuf>) -> anyhow::Result<Vec<PathBuf>> {
     let here = std::env::current_dir()?;
     if given.is_empty() {
-        // The client runs as the same user, who may be anywhere.
+        // The client runs as the same user, who may use any directory.
         return Ok(vec![here, PathBuf::from("/")]);
     }
     let is_inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| here.starts_with(root));
@@ -70,7 +71,8 @@ fn roots(given: Vec<PathBuf>) -> anyhow::Result<Vec<PathBuf>> {
     Ok(first.into_iter().chain(given).collect())
 }
 
-/// As for `sessile tool`: with the workspace, unless all are to be in one place.
+/// Places sessions as `sessile tool` does: with the workspace, unless all are to be in
+/// one place.
 fn home(settings: &Settings, roots: &[PathBuf], sandbox: Option<Policy>) -> anyhow::Result<Home> {
     let store = settings.store()?;
     let launcher = settings.launcher.clone().with_store(store.clone());

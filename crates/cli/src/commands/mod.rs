@@ -1,5 +1,4 @@
-//! One file per command: its arguments, whose doc comments are its help, and
-//! what it does.
+//! One file per command: its arguments, whose doc comments are its help, and its code.
 
 pub(crate) mod agent;
 pub(crate) mod api;

@@ -54,7 +54,7 @@ impl Output {
 }
 
 fn follow(reader: &mut Reader, mut read: ReadOutput) -> anyhow::Result<()> {
-    // Its end is no news as long as something can write.
+    // The run's end is not news as long as something can write.
     read.known = Some(RunPhase::Exited);
     loop {
         let view = reader.output(read)?;

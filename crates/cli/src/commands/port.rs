@@ -15,8 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Connections at once: each has two threads, which a browser's page needs a few
-/// dozen of.
+/// Limit of concurrent connections. Each has two threads; a browser's page opens a few dozen.
 const CONNECTIONS: usize = 256;
 
 /// Make a server inside a session reachable
@@ -74,7 +73,7 @@ impl Port {
     }
 }
 
-/// Where a port of a session is reached.
+/// The address at which a session's port is reached.
 #[derive(Debug, Serialize)]
 struct Forwarding<'a> {
     session_id: &'a SessionId,
@@ -94,12 +93,12 @@ struct Forward {
     id: SessionId,
     directory: Directory,
     port: u16,
-    /// Connections that there are.
+    /// Number of open connections.
     places: Arc<AtomicUsize>,
 }
 
 impl Forward {
-    /// Until the session has ended. Its keeper then closes the connection, on
+    /// Serves until the session has ended. Its keeper then closes the connection, on
     /// which nothing else comes.
     fn serve(&self, listener: &TcpListener, keeper: &Client) -> anyhow::Result<ExitCode> {
         loop {
@@ -114,7 +113,7 @@ impl Forward {
                 eprintln!("Session {} has ended.", self.id);
                 return Ok(ExitCode::SUCCESS);
             }
-            // One that went away before it was taken is no error of ours.
+            // A connection that was closed before it was accepted is not our error.
             if let Ok((from, _)) = listener.accept() {
                 self.take(from);
             }
@@ -140,8 +139,8 @@ impl Forward {
         }
     }
 
-    /// Asked for each connection: the server may have been started again, and
-    /// may listen elsewhere.
+    /// Finds the port for each connection: the server may have been restarted, and may
+    /// listen elsewhere.
     fn connect(&self) -> anyhow::Result<TcpStream> {
         let Liveness::Live(socket) = self.directory.connect() else {
             bail!("the session has ended");
@@ -151,7 +150,7 @@ impl Forward {
     }
 }
 
-/// Both ways, each until its end: a client that has sent all may still read.
+/// Copies both ways, each until its end: a client that has sent everything may still read.
 fn relay(from: &TcpStream, to: &TcpStream) -> anyhow::Result<()> {
     for stream in [from, to] {
         stream.set_nodelay(true)?;
@@ -163,7 +162,7 @@ fn relay(from: &TcpStream, to: &TcpStream) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What breaks off on one side ends on the other.
+/// Copies one way. An error on one side ends both.
 fn pass(mut from: &TcpStream, mut to: &TcpStream) {
     let outcome = io::copy(&mut from, &mut to);
     let _ = to.shutdown(Shutdown::Write);

@@ -130,7 +130,7 @@ struct End {
 )]
 struct List {}
 
-/// A key as `Keys` takes it.
+/// Converts a key's name to the notation of `Keys`.
 fn key(name: &str) -> Result<String, String> {
     let mut chars = name.chars();
     match (chars.next(), chars.next()) {
@@ -245,7 +245,7 @@ fn list(settings: &Settings) -> anyhow::Result<ExitCode> {
         if metadata.status != SessionStatus::Active {
             continue;
         }
-        // One that ends meanwhile has no terminals.
+        // A session that ends meanwhile has no terminals.
         let mut reader = Reader::find(settings, metadata.session_id.as_str())?;
         for run in reader.open_runs().unwrap_or_default().into_iter().filter(|run| run.terminal) {
             rows.push(TerminalRow::of(&metadata, run));
@@ -255,7 +255,7 @@ fn list(settings: &Settings) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The newest run with a terminal.
+/// Returns the newest run with a terminal.
 fn terminal(reader: &mut Reader) -> anyhow::Result<RunNo> {
     let open = reader.open_runs()?.into_iter().filter(|run: &OpenRun| run.terminal);
     let newest = open.map(|run| run.run).max().or_else(|| reader.directory.last_screen());

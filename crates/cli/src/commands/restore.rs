@@ -59,7 +59,7 @@ impl Restore {
         let (fetched, is_trusted) = match Source::of(&self.file, settings)? {
             Source::File => (None, self.trust),
             Source::Url(url) => (Some(Fetched::from(&url, settings, self.max_size)?), self.trust),
-            // Whoever configures a store trusts those who can write to it.
+            // A configured store is trusted, with everybody who can write to it.
             Source::Store(url) => (Some(Fetched::from(&url, settings, self.max_size)?), true),
         };
         let restored = settings.launcher.restore(
@@ -89,11 +89,11 @@ impl Restore {
     }
 }
 
-/// What a session is made of.
+/// The source of the saved session.
 enum Source {
     File,
     Url(String),
-    /// The same in the store that is configured.
+    /// In the configured store.
     Store(String),
 }
 
@@ -121,7 +121,7 @@ impl Source {
     }
 }
 
-/// The last save of a session, brought here from a store.
+/// The last save of a session, fetched from a store.
 struct Fetched {
     path: PathBuf,
 }

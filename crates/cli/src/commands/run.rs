@@ -60,7 +60,8 @@ pub(crate) struct Run {
     words: Vec<String>,
 }
 
-/// One of our own: what has that name already is somebody else's, or was left behind.
+/// Creates a new directory: an existing one of that name belongs to somebody else, or was
+/// left behind.
 fn temporary_directory() -> std::io::Result<PathBuf> {
     const NAMES: u32 = 1000;
     let process = std::process::id();
@@ -76,7 +77,7 @@ fn temporary_directory() -> std::io::Result<PathBuf> {
     }
 }
 
-/// What is to be run, and in what.
+/// The commands, and the program to run them in.
 struct Plan {
     program: String,
     texts: Vec<Vec<u8>>,
@@ -84,7 +85,7 @@ struct Plan {
 
 impl Run {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
-        // First: a command that was taken for a preset is told as that.
+        // Parsed first, so that a command mistaken for a preset is reported as that.
         let sandbox = self.confinement.policy(self.files)?;
         let is_said = !(self.commands.is_empty() && self.words.is_empty());
         let stdin = bytes_for_stdin(self.stdin.as_deref(), is_said)?;
@@ -132,7 +133,7 @@ impl Run {
         Ok(Plan { program, texts })
     }
 
-    /// The command that runs the first argument, if that is a script.
+    /// Returns the command that runs the first argument, if that is a script.
     fn script(&self) -> Option<String> {
         let (path, rest) = self.commands.split_first()?;
         let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|m| m.is_file()));
@@ -143,7 +144,7 @@ impl Run {
     }
 }
 
-/// Runs the commands one after the other: the exit code of the last.
+/// Runs the commands one after the other; returns the exit code of the last.
 fn run_all(
     settings: &Settings,
     directory: &Directory,

@@ -27,8 +27,8 @@ pub(crate) struct Runs {
 impl Runs {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let mut reader = Reader::find(settings, &self.id)?;
-        // Those that are going first: one that ends meanwhile is in the history
-        // then, and is not missed.
+        // Unfinished runs first: one that ends meanwhile is in the history then, and is
+        // not missed.
         let open = reader.open_runs()?;
         let max = reader.directory.metadata()?.max_history;
         let finished = reader.directory.history().newest(self.limit.min(max));

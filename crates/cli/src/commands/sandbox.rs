@@ -85,14 +85,14 @@ impl Sandbox {
     }
 }
 
-/// Tries what can be had, in a directory of its own.
+/// Tries what this machine can enforce, in a temporary directory.
 fn check(settings: &Settings, json: bool) -> anyhow::Result<ExitCode> {
     let above = settings.launcher.user().root();
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(above);
     made.with_context(|| format!("cannot make {}", above.display()))?;
     let place = above.join(format!("check-{}", std::process::id()));
     let found = report(&place);
-    // Nothing of it is mounted any more.
+    // Nothing in it is mounted any more.
     let _ = std::fs::remove_dir_all(&place);
     let found = found.with_context(|| format!("cannot try it in {}", place.display()))?;
     let code = if found.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE };
@@ -133,7 +133,7 @@ fn people(found: &Report) -> String {
     text
 }
 
-/// The policy of a preset, a file, or a session.
+/// Returns the policy of a preset, a file, or a session.
 fn find(word: &str, settings: &Settings) -> anyhow::Result<Policy> {
     if PRESETS.iter().any(|(name, _)| *name == word) {
         return Ok(Draft::of_preset(word).resolve()?);
@@ -154,7 +154,7 @@ fn find(word: &str, settings: &Settings) -> anyhow::Result<Policy> {
     }
 }
 
-/// A path as the rules have it: from the workspace, which is `/workspace` inside.
+/// Returns a path for the rules: relative to the workspace, which is `/workspace` inside.
 fn within(path: &str) -> anyhow::Result<String> {
     let inside = match path.strip_prefix("/workspace") {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,

@@ -105,6 +105,7 @@ impl Serve {
             .with_store(config.store.clone())
             .with_inherited(config.inherited.clone())
             .with_hidden(config.models.iter().filter_map(Model::key_variable).collect());
+        runtime.spawn(memory::give_back_after_start());
         let outcome = runtime.block_on(async {
             match self.local {
                 true => serve_locally(config, launcher, self.idle_exit).await,
@@ -112,7 +113,7 @@ impl Serve {
             }
         });
         traces.flush();
-        // Calls that block are not waited for: runs go on in their keepers.
+        // Does not wait for blocking calls: runs go on in their keepers.
         runtime.shutdown_background();
         outcome?;
         tracing::info!("the server has stopped; sessions go on");
@@ -120,8 +121,7 @@ impl Serve {
     }
 }
 
-/// The arguments of this process without the word that has it run in the
-/// background.
+/// Returns the arguments of this process without `--background`.
 fn in_the_foreground() -> Vec<OsString> {
     std::env::args_os().skip(1).filter(|word| word != "--background").collect()
 }
@@ -165,7 +165,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Serves the programs of the user who runs it, as long as they need it.
+/// Serves the programs of its own user, as long as they need it.
 async fn serve_locally(config: Config, launcher: Launcher, idle: Duration) -> anyhow::Result<()> {
     let place = launcher.user().make_local()?;
     let listener = LocalListener::bind(&place).await?;
@@ -179,12 +179,12 @@ async fn serve_locally(config: Config, launcher: Launcher, idle: Duration) -> an
         replaced: signal(SignalKind::hangup())?,
     };
     let stop = Stop::watch()?;
-    // It holds no directory that somebody may want to unmount.
+    // Keeps no directory busy that somebody may want to unmount.
     std::env::set_current_dir("/")?;
     let address = Address::own(&place);
     tracing::info!(adopted, version = address.version, "the local server has started");
     output::json(&address)?;
-    // No page of a browser reaches it under any name.
+    // No browser can reach a Unix socket, under any host name.
     let guard = Guard {
         access: Access::Anybody,
         hosts: vec!["*".to_owned()],
@@ -219,7 +219,7 @@ fn service(config: &Config, sessions: Sessions, launcher: Launcher) -> anyhow::R
     Ok(service)
 }
 
-/// Answers whoever comes, until the server is to go.
+/// Serves until the server is stopped.
 async fn attend(
     config: &Config,
     service: Service,
@@ -240,7 +240,7 @@ async fn attend(
     sessile_server::serve(app, options, stop.come()).await;
 }
 
-/// Who may call, and the file with the owner's token, if one is wanted.
+/// Returns who may call, and the file with the owner's token, if one is needed.
 fn access(config: &Config, private: &Path) -> anyhow::Result<(Access, Option<PathBuf>)> {
     match config.auth {
         Auth::None => Ok((Access::Anybody, None)),
@@ -263,7 +263,7 @@ async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     }
 }
 
-/// What the server can be called by on its own machine.
+/// Returns the server's URL on its own machine.
 fn url(address: SocketAddr, is_tls: bool) -> String {
     let scheme = if is_tls { "https" } else { "http" };
     let ip = match address.ip() {
@@ -274,8 +274,8 @@ fn url(address: SocketAddr, is_tls: bool) -> String {
     format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
 }
 
-/// The names that a server answers to. Its address is one: no name of somebody
-/// else's can be made to look like it.
+/// Returns the host names of the server. Its address is one: no foreign name can be made
+/// to look like it.
 fn names(mut given: Vec<String>, address: SocketAddr) -> Vec<String> {
     let ip = address.ip();
     if !ip.is_unspecified() && !ip.is_loopback() {
@@ -296,7 +296,7 @@ fn warn_of_plain_text(address: SocketAddr, is_tls: bool) {
     }
 }
 
-/// Ctrl-C, or being asked to go: listened for from the moment that this is made.
+/// SIGINT or SIGTERM, watched from the moment that this is made.
 struct Stop {
     interrupt: Signal,
     terminate: Signal,

@@ -114,7 +114,7 @@ impl Options {
                 "" => with_files = true,
                 word => match args::file_mode(word) {
                     Ok(said) => mode = Some(said),
-                    // A shell that was named behind the bare option.
+                    // The word behind the bare option names a shell.
                     Err(_) if program == DEFAULT_SHELL && self.auto.is_some() => {
                         (with_files, program) = (true, word.to_owned());
                     }

@@ -28,7 +28,7 @@ pub(crate) struct State {
     json: bool,
 }
 
-/// Entries of the history that a state shows.
+/// How many entries of the history a state shows.
 const HISTORY: u64 = 20;
 
 impl State {

@@ -56,7 +56,7 @@ enum Action {
     },
 }
 
-/// What is printed.
+/// The printed answer.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Answer {
@@ -151,7 +151,7 @@ fn create(
     Ok(Answer::Created(Box::new(Created { shown: Shown::of(&grant, now), token })))
 }
 
-/// By its real name: that is what sessions' directories are compared with.
+/// Resolves a directory's links: the directories of sessions are compared with the result.
 fn directory(path: &Path) -> anyhow::Result<PathBuf> {
     let real = std::fs::canonicalize(path).ok().filter(|path| path.is_dir());
     real.with_context(|| format!("{} is not a directory; create it first", path.display()))

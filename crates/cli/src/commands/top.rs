@@ -12,7 +12,7 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How often may be looked: more would be a load by itself.
+/// The shortest interval: more would be a load in itself.
 const LEAST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Show sessions, runs, CPU and memory, live
@@ -52,7 +52,7 @@ impl Top {
             return watch(&mut sampler, &settings.sessions, self.interval, self.all);
         }
         let before = sampler.look()?;
-        // CPU is what was used between two looks.
+        // CPU usage is measured between two samples.
         std::thread::sleep(FIRST);
         let mut rows = sampler.look()?.rows(Some(&before), |_| true);
         rows.retain(|row| self.all || row.is_live());
@@ -67,7 +67,7 @@ impl Top {
     }
 }
 
-/// The live view, until somebody has seen enough.
+/// Shows the live view until the user quits.
 fn watch(
     sampler: &mut Sampler,
     sessions: &Sessions,
@@ -109,7 +109,7 @@ fn watch(
     }
 }
 
-/// Has a session interrupt what it runs; what came of it.
+/// Interrupts what a session runs, and returns a message.
 fn interrupt(sessions: &Sessions, id: &SessionId) -> String {
     match try_interrupt(sessions, id) {
         Ok(()) => format!("{id} was interrupted"),
@@ -126,7 +126,7 @@ fn try_interrupt(sessions: &Sessions, id: &SessionId) -> anyhow::Result<()> {
     };
     let mut client = Client::new(socket);
     client.ask(Request::Interrupt { run: None, call: None })?;
-    // Until it has taken it: a connection that is closed at once may be passed over.
+    // Waits for the answer: a request whose connection is closed at once may be ignored.
     client.reply_by(Instant::now() + FIRST)?;
     Ok(())
 }

@@ -17,7 +17,7 @@ pub(crate) struct File {
     pub(crate) models: Vec<Model>,
 }
 
-/// A key with its values, as texts that its form has approved.
+/// A key with its values, as checked texts.
 #[derive(Debug)]
 struct Entry {
     name: &'static str,
@@ -56,8 +56,8 @@ impl File {
         Ok(Self { path: path.to_owned(), entries, pools, models })
     }
 
-    /// What it says about a setting, and in which line. Paths are meant from
-    /// the file's own directory.
+    /// Returns the values of a setting, and their line. Paths are relative to the file's
+    /// directory.
     pub(crate) fn of(&self, setting: &Setting) -> Option<(Vec<String>, usize)> {
         let entry = self.entries.iter().find(|entry| entry.name == setting.name)?;
         let here = self.path.parent().unwrap_or_else(|| Path::new("."));
@@ -107,7 +107,7 @@ fn known(key: &str) -> anyhow::Result<&'static Setting> {
     }
 }
 
-/// A value's texts, if it is of a type that fits.
+/// Returns a value's texts, if its type fits.
 fn texts(form: Form, value: &DeValue<'_>) -> anyhow::Result<Vec<String>> {
     match form {
         Form::Names | Form::Paths => match value.as_array() {

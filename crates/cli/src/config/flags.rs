@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 const CONFIG: &str = "config";
 
-/// What was typed.
+/// The given flags.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flags {
     /// The file to read settings from.

@@ -1,5 +1,4 @@
-//! Who says what: flags before the environment, before the file, before what
-//! holds by itself.
+//! Precedence of settings: flags, then the environment, then the file, then defaults.
 
 use super::file::File;
 use super::flags::Flags;
@@ -34,7 +33,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// What holds for a setting, and who says so.
+/// The effective values of a setting, and where they come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) texts: Vec<String>,
@@ -65,7 +64,7 @@ impl Found {
     }
 }
 
-/// A look into the environment: an argument, so that tests have one of their own.
+/// A lookup in the environment: an argument, so that tests can have their own.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 pub(crate) struct Layers<'a> {
@@ -75,8 +74,8 @@ pub(crate) struct Layers<'a> {
 }
 
 impl Layers<'_> {
-    /// What the strongest layer that knows a setting says about it. Lists are
-    /// not joined: the stronger one holds alone.
+    /// Returns the values of the first layer that has the setting. Lists are not joined:
+    /// the stronger one applies alone.
     pub(crate) fn find(&self, setting: &Setting) -> anyhow::Result<Found> {
         let mut found = match self.said(setting)? {
             Some(found) => found,

@@ -1,7 +1,7 @@
-//! What a server is to be: each setting from a flag, else from a `SESSILE_…`
-//! variable, else from one TOML file, else as it is by default; and who said so.
+//! The server's configuration: each setting from a flag, else from a `SESSILE_…`
+//! variable, else from one TOML file, else its default; with its source.
 //!
-//! `setting` has them as data. Everything is read here, once, before anything is
+//! `setting` has the settings as data. Everything is read here, once, before anything is
 //! done with it.
 
 mod file;
@@ -59,7 +59,7 @@ pub(crate) struct TlsFiles {
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
-    /// Whether that address was said by anybody.
+    /// Where that address comes from.
     pub(crate) listen_from: Source,
     pub(crate) auth: Auth,
     pub(crate) roots: Vec<PathBuf>,
@@ -82,14 +82,14 @@ pub(crate) struct Config {
     pub(crate) sessions_dir: PathBuf,
     pub(crate) pools: Vec<Pool>,
     pub(crate) models: Vec<Model>,
-    /// The file that was read, or would be if there were one.
+    /// The file that was read, or would be read if it existed.
     pub(crate) file: PathBuf,
 }
 
-/// Every setting with its value and who said it, not yet understood.
+/// Every setting with its unparsed value and its source.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    /// The file that was read, and who named it.
+    /// The file that was read, and what named it.
     pub(crate) file: Option<(PathBuf, Source)>,
     pub(crate) sessions_dir: (PathBuf, Source),
     pub(crate) rows: Vec<(&'static Setting, Found)>,
@@ -97,23 +97,23 @@ pub(crate) struct Listing {
     models: Vec<Model>,
 }
 
-/// What every command has been told about the sessions directory.
+/// The sessions directory as given to every command, and its source.
 pub(crate) type Told = (Option<PathBuf>, Source);
 
-/// Live sessions of the user's own server. All of the user's programs share it, and
-/// one of them may have a thousand.
+/// Limit of live sessions of the user's own server. All of the user's programs share it,
+/// and one of them may have a thousand.
 const LOCAL_SESSIONS: &str = "10000";
 
 impl Listing {
-    /// Reads all that was said.
+    /// Reads all settings.
     pub(crate) fn of(settings: &Settings, flags: &Flags) -> anyhow::Result<Self> {
         let told = (settings.sessions_dir.clone(), settings.sessions_dir_from.clone());
         Self::read(told, flags, &|name| std::env::var_os(name))
     }
 
-    /// The same for the user's own server, whose sessions have their place. Unless
-    /// somebody says otherwise, it may use all directories, as its user may;
-    /// those that are not named in full are looked for in the user's home.
+    /// Reads them for the user's own server, whose sessions have a fixed place. By
+    /// default it may use all directories, like its user; relative paths are resolved in
+    /// the user's home.
     pub(crate) fn local(
         settings: &Settings,
         flags: &Flags,
@@ -156,7 +156,7 @@ impl Listing {
         Ok(Self { file, sessions_dir, rows, pools, models })
     }
 
-    /// Where durable sessions are saved, besides the disk.
+    /// Returns where durable sessions are saved, besides the disk.
     pub(crate) fn store(&self) -> Option<String> {
         self.one(setting::STORE).map(str::to_owned)
     }
@@ -173,7 +173,7 @@ impl Listing {
         self.found(setting).map(|found| found.texts.clone()).unwrap_or_default()
     }
 
-    /// A value in its own type. Its form was checked when it was read.
+    /// Parses a value. Its form was checked when it was read.
     fn parsed<T, E>(
         &self,
         setting: &Setting,
@@ -190,7 +190,7 @@ impl Listing {
         self.parsed(setting, str::parse)
     }
 
-    /// As a server wants it.
+    /// Returns the parsed configuration of a server.
     pub(crate) fn config(&self) -> anyhow::Result<Config> {
         let time = |setting| self.parsed(setting, parse_duration);
         let limits = Limits {
@@ -266,7 +266,7 @@ impl Config {
     }
 }
 
-/// The file that holds, and who named it.
+/// Returns the effective file, and what named it.
 fn find_file(
     sessions_dir: &Path,
     flags: &Flags,
@@ -289,8 +289,8 @@ fn find_file(
     Ok(Some((File::read(&path)?, Source::Default)))
 }
 
-/// Nobody named this file, so it must be the user's own: a directory that came
-/// from somewhere else, such as a repository, may not say who may call.
+/// Checks that a file which no setting names is the user's own: a directory from
+/// elsewhere, such as a repository, must not decide who may call.
 fn check_private(path: &Path) -> anyhow::Result<()> {
     let metadata = std::fs::symlink_metadata(path)
         .with_context(|| format!("cannot read the configuration {}", path.display()))?;

@@ -1,4 +1,4 @@
-//! `[[model]]`: models that a server's agents may use.
+//! `[[model]]`: models for a server's agents.
 
 use super::file::{article, string};
 use super::tables;
@@ -10,13 +10,13 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// The key of the file that they are under.
+/// The key of the tables in the file.
 pub(super) const KEY: &str = "model";
 
 const KEYS: &str = "name, format, command, base-url, model, key-env, key-file, ca-file, headers, stream, \
     max-output-tokens, input-price, cached-input-price and output-price";
 
-/// The models of a file. Paths are meant from the file's own directory.
+/// Parses the models of a file. Paths are relative to the file's directory.
 pub(super) fn models(
     value: &Spanned<DeValue<'_>>,
     path: &Path,
@@ -25,7 +25,7 @@ pub(super) fn models(
     tables::read::<Fields>(value, path, text)
 }
 
-/// How a model is spoken to.
+/// The format of requests to a model.
 #[derive(Clone, Copy, Debug)]
 enum Format {
     Wire(Wire),
@@ -89,7 +89,7 @@ impl tables::Fields for Fields {
                 ensure!(has_any, "{} has no certificates in it; PEM is wanted", file.display());
                 self.ca = Some(file);
             }
-            // A key in the file would be one that everybody commits some day.
+            // Refused, because a key in this file would be committed some day.
             "key" | "api-key" => bail!("keys do not belong here; use key-env or key-file"),
             "headers" => {
                 let Some(table) = value.as_table() else {

@@ -9,16 +9,16 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The key of the file that they are under.
+/// The key of the tables in the file.
 pub(super) const KEY: &str = "pool";
 
-/// What a pool's name may be as long as.
+/// Length limit of a pool's name.
 const NAME_LIMIT: usize = 64;
 
-/// Copies that one pool may keep ready: each is a process with its memory.
+/// How many copies one pool may keep ready: each is a process with its memory.
 const READY_LIMIT: usize = 64;
 
-/// The pools of a file. Paths are meant from the file's own directory.
+/// Parses the pools of a file. Paths are relative to the file's directory.
 pub(super) fn pools(
     value: &Spanned<DeValue<'_>>,
     path: &Path,
@@ -86,7 +86,7 @@ fn ready(value: &DeValue<'_>) -> anyhow::Result<usize> {
     number.with_context(|| format!("a number from 0 to {READY_LIMIT} is wanted"))
 }
 
-/// Names and ids of sessions are told apart by how they begin.
+/// Checks a pool's name. The prefix of ids is excluded, because it distinguishes ids from names.
 fn name(text: String) -> anyhow::Result<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let fits = (1..=NAME_LIMIT).contains(&text.len()) && text.chars().all(is_plain);

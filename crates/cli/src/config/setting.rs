@@ -1,23 +1,22 @@
-//! The server's settings, as data: what each is called, how it is written, and
-//! what holds when nobody says anything.
+//! The server's settings, as data: their names, forms and defaults.
 
 use sessile_protocol::{parse_duration, parse_size};
 use std::net::SocketAddr;
 
-/// One setting. Its name is the flag's and the file's key; the variable is
-/// `SESSILE_` and the name in capitals.
+/// One setting. Its name is the flag's and the file's key; the variable is `SESSILE_` and
+/// the name in capitals.
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
     pub(crate) form: Form,
-    /// What holds otherwise; nothing for what is off or empty then.
+    /// The default; none for a setting that is then off or empty.
     pub(crate) default: Option<&'static str>,
-    /// As the help calls a value.
+    /// The name of a value in the help.
     pub(crate) value: &'static str,
     pub(crate) help: &'static str,
 }
 
-/// How a value is written.
+/// The form of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     Address,
@@ -31,7 +30,7 @@ pub(crate) enum Form {
     Saves,
     /// Where saves are kept: a URL.
     Store,
-    /// What sessions are confined by: a preset, or a policy file.
+    /// The sandbox of sessions: a preset, or a policy file.
     Policy,
     Path,
     /// Several, separated by `,` in the environment.
@@ -46,7 +45,7 @@ impl Form {
         self.separator().is_some()
     }
 
-    /// What separates several values in the environment.
+    /// Returns the separator of several values in the environment.
     pub(crate) fn separator(self) -> Option<char> {
         match self {
             Self::Names => Some(','),
@@ -64,7 +63,7 @@ impl Form {
         }
     }
 
-    /// Whether one value is written as it should be; if not, what is wrong.
+    /// Checks the form of one value; the error says what is wrong.
     pub(crate) fn check(self, text: &str) -> Result<(), String> {
         let outcome = match self {
             Self::Address => text.parse::<SocketAddr>().map(drop).map_err(|_| {
@@ -87,7 +86,7 @@ impl Form {
                 sessile_vault::check_url(text).map_err(|error| format!("{error}, or yes or no"))
             }
             Self::Store => sessile_vault::check_url(text).map_err(|error| error.to_string()),
-            // Looked at when it is known where a file would be.
+            // Checked once the directory of the file is known.
             Self::Policy | Self::Path | Self::Names | Self::Paths => Ok(()),
         };
         if text.is_empty() { Err("it is empty".to_owned()) } else { outcome }
@@ -95,7 +94,7 @@ impl Form {
 }
 
 impl Setting {
-    /// Its variable in the environment.
+    /// Returns its variable in the environment.
     pub(crate) fn variable(&self) -> String {
         format!("SESSILE_{}", self.name.replace('-', "_").to_ascii_uppercase())
     }
@@ -167,7 +166,7 @@ settings! {
         "Send traces to this OpenTelemetry collector (OTLP over HTTP)";
 }
 
-/// Not a flag of `serve` alone: all commands have it.
+/// Not only a flag of `serve`: all commands have it.
 pub(crate) const SESSIONS_DIR: &Setting = &Setting {
     name: "sessions-dir",
     form: Form::Path,

@@ -1,5 +1,5 @@
-//! Arrays of tables in a configuration file, such as `[[pool]]`: read one by one,
-//! and each called differently. What is wrong is told with its line.
+//! Arrays of tables in a configuration file, such as `[[pool]]`: parsed one by one, with
+//! distinct names. Errors have the line.
 
 use super::file::line_of;
 use anyhow::{Context, bail, ensure};
@@ -8,19 +8,19 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// What one table becomes, gathered key by key.
+/// What one table becomes, collected key by key.
 pub(super) trait Fields: Default {
-    /// The key of the file that the tables are under.
+    /// The key of the tables in the file.
     const KEY: &'static str;
     type Whole;
 
-    /// Paths are meant from the directory of the file at `path`.
+    /// Takes a key. Paths are relative to the directory of the file at `path`.
     fn take(&mut self, key: &str, value: &DeValue<'_>, path: &Path) -> anyhow::Result<()>;
     fn whole(self) -> anyhow::Result<Self::Whole>;
     fn name(whole: &Self::Whole) -> &str;
 }
 
-/// All tables of a file.
+/// Parses all tables of a file.
 pub(super) fn read<F: Fields>(
     value: &Spanned<DeValue<'_>>,
     path: &Path,

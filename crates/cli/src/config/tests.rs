@@ -1,4 +1,4 @@
-//! Which of several who say something about a setting is heard.
+//! Which of several layers wins for a setting.
 
 use super::setting::{ALL, Form, Setting};
 use super::*;
@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// A value of a setting that differs from those of other layers, and how it is
-/// written in the environment and in the file.
+/// Returns a value of a setting that differs from those of other layers, and its form in
+/// the environment and in the file.
 fn written(form: Form, layer: u64) -> (Vec<String>, String, String) {
     let plain = |text: String| {
         let quoted = format!("{text:?}");
@@ -36,7 +36,7 @@ fn written(form: Form, layer: u64) -> (Vec<String>, String, String) {
     }
 }
 
-/// Which layers say something about a setting.
+/// Which layers have a value for a setting.
 #[derive(Clone, Copy, Debug)]
 struct Said {
     flag: bool,

@@ -1,7 +1,7 @@
-//! Text with escapes, as `delta-sessions-pty write` reads it.
+//! Text with escapes, for `delta-sessions-pty write`.
 
-/// `\n`, `\t`, `\x1b`, `\u001b` and the like as what they stand for; `\\` is a
-/// backslash. What is no escape stays as it is.
+/// Replaces `\n`, `\t`, `\x1b`, `\u001b` and the like; `\\` is a backslash. Anything else
+/// stays as it is.
 pub(super) fn parse(text: &str) -> String {
     let mut parsed = String::with_capacity(text.len());
     let mut rest = text;
@@ -15,7 +15,7 @@ pub(super) fn parse(text: &str) -> String {
     parsed
 }
 
-/// The character that an escape stands for, and its length behind the backslash.
+/// Returns the character of an escape, and its length behind the backslash.
 fn one(after: &str) -> Option<(char, usize)> {
     let simple = |read| Some((read, 1));
     match after.as_bytes().first()? {

@@ -1,10 +1,10 @@
-//! The commands of Delta Engine, for those who have them in their agents: linked
-//! as `delta-sessions` or `delta-sessions-pty`, we take their arguments and print
-//! their answers, over sessions of ours.
+//! The commands of Delta Engine, for users whose agents call them: linked as
+//! `delta-sessions` or `delta-sessions-pty`, this program takes their arguments and
+//! prints their answers, over our sessions.
 //!
-//! What they take and print is what these commands do in their version 1.5 and
-//! 1.4, down to the indentation. What they cannot do (keep variables and
-//! functions, run side by side) is there as well.
+//! Arguments and output are those of these commands in their versions 1.5 and 1.4, down
+//! to the indentation. What they cannot do (keep variables and functions, run side by
+//! side) works as well.
 
 mod escapes;
 mod sessions;
@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Does what the name that we were called by stands for, if it is one of these.
+/// Runs the command that this program was called as, if it is one of these.
 pub(crate) fn answer() -> Option<ExitCode> {
     let mut args = std::env::args_os();
     let name = PathBuf::from(args.next()?);
@@ -31,7 +31,7 @@ pub(crate) fn answer() -> Option<ExitCode> {
     Some(outcome)
 }
 
-/// `--sessions-dir DIR` may be anywhere, also behind a program to start.
+/// Takes `--sessions-dir DIR` from anywhere, also from behind a program to start.
 fn settings(args: &mut Vec<OsString>) -> anyhow::Result<Settings> {
     let given = match args.iter().position(|arg| arg == "--sessions-dir") {
         None => None,
@@ -49,14 +49,14 @@ fn settings(args: &mut Vec<OsString>) -> anyhow::Result<Settings> {
     Settings::resolve(given.or_else(variable).filter(|path| path != Path::new("")), source)
 }
 
-/// JSON as `JSON.stringify(…, null, 2)` has it.
+/// Prints JSON like `JSON.stringify(…, null, 2)`.
 fn print(answer: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(answer)?;
     text.push('\n');
     output::all(&mut std::io::stdout().lock(), text.as_bytes())
 }
 
-/// The help and the version are printed, and every mistake ends with 1.
+/// Prints help or version; every mistake ends with 1.
 fn usage(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
         eprintln!("Error: {}", crate::usage(error));

@@ -116,8 +116,8 @@ impl Command {
     }
 }
 
-/// There, a session has no process that could go on for ever: it ends when it is
-/// ended, and a command takes as long as it takes.
+/// Starts a session without timeouts: in Delta Engine, a session has no process that
+/// could go on for ever. It ends when it is ended, and a command takes as long as it takes.
 fn start(settings: &Settings, shell: String) -> anyhow::Result<()> {
     let new = NewSession {
         program: shell,
@@ -129,7 +129,7 @@ fn start(settings: &Settings, shell: String) -> anyhow::Result<()> {
     super::print(&Started::from(&metadata))
 }
 
-/// What the command prints is printed, and its exit code is ours.
+/// Runs a command, prints its output, and returns its exit code.
 fn execute(
     settings: &Settings,
     session: &str,
@@ -176,8 +176,8 @@ fn list(settings: &Settings) -> anyhow::Result<Vec<Listed>> {
         .collect())
 }
 
-/// There are these two. A session whose keeper has died goes on with its next
-/// command.
+/// Maps to the two statuses of Delta Engine. A session whose keeper has died goes on with
+/// its next command.
 fn status(status: SessionStatus) -> &'static str {
     match status {
         SessionStatus::Starting

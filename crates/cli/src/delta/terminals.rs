@@ -1,4 +1,4 @@
-//! `delta-sessions-pty`: programs on terminals, written to and read.
+//! `delta-sessions-pty`: programs on terminals, which can be written to and read.
 
 use super::escapes;
 use crate::commands::input;
@@ -23,7 +23,7 @@ use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The one run that a session of ours has.
+/// The only run of a session here.
 const RUN: RunNo = RunNo(1);
 
 /// Programs on terminals, by Sessile
@@ -121,7 +121,7 @@ struct Told {
     command: Vec<String>,
 }
 
-/// A mistake is told on stderr, and as JSON on stdout.
+/// Runs the command. A mistake is reported on stderr, and as JSON on stdout.
 pub(super) fn main(mut args: Vec<OsString>) -> ExitCode {
     let settings = super::settings(&mut args);
     let name = OsString::from("delta-sessions-pty");
@@ -153,7 +153,7 @@ impl Command {
                 super::print(&Sent { status: "sent", bytes, key: None, session_id: id })
             }
             Self::WriteKey { session_id, key } => {
-                // Names are those of ours, but for an underscore and a prefix.
+                // The names are the same as ours, except for an underscore and a prefix.
                 let ours = key.strip_prefix("arrow_").unwrap_or(&key).replace('_', "");
                 let Ok(bytes) = sessile_terminal::named(&ours, Modes::default()) else {
                     bail!("Invalid key name: {key}");
@@ -170,7 +170,7 @@ impl Command {
                 let id = settings.session(&session_id)?;
                 let directory = settings.sessions.find(&id)?;
                 let ended = settings.launcher.end(&directory)?;
-                // There, nothing is left of it.
+                // In Delta Engine, nothing is left of it.
                 if directory.await_lock()?.is_some() {
                     directory.remove()?;
                 }
@@ -227,7 +227,7 @@ fn start(settings: &Settings, command: Vec<String>) -> anyhow::Result<()> {
     super::print(&Started { session_id: metadata.session_id, status: "running", pid, command })
 }
 
-/// The process that a program runs in: the shell of its session.
+/// Returns the process that a program runs in: the shell of its session.
 fn shell(kernels: &[sessile_protocol::KernelStatus]) -> Option<u32> {
     kernels.iter().find(|kernel| kernel.language == Language::Bash).map(|kernel| kernel.pid)
 }
@@ -242,8 +242,8 @@ fn write(settings: &Settings, session: &str, bytes: &[u8]) -> anyhow::Result<Ses
     Ok(id)
 }
 
-/// How far the last reader has got. It is there from the start, and tells the session
-/// of a program from others.
+/// Returns the file with the last reader's position. It exists from the start, and marks
+/// the session of a program.
 fn bookmark(directory: &Directory) -> PathBuf {
     directory.path().join("delta-read")
 }
@@ -260,7 +260,7 @@ fn read(
         stdout_from: from.unwrap_or(0),
         wait: patience_ms != Some(0),
         patience_ms,
-        // Its end is no news as long as something can write.
+        // The run's end is not news as long as something can write.
         known: Some(RunPhase::Exited),
         ..ReadOutput::waiting(RUN)
     };
@@ -288,8 +288,8 @@ fn last_lines(bytes: &[u8], lines: Option<usize>) -> &[u8] {
     }
 }
 
-/// The sessions that were started for a program. Others of the directory are those of
-/// `delta-sessions`, or of `sessile` itself.
+/// Returns the sessions that were started for a program. Others in the directory belong
+/// to `delta-sessions`, or to `sessile` itself.
 fn programs(settings: &Settings) -> anyhow::Result<Vec<(Directory, Metadata)>> {
     let mut all = settings.sessions.list()?;
     all.retain(|(directory, metadata)| {
@@ -298,7 +298,7 @@ fn programs(settings: &Settings) -> anyhow::Result<Vec<(Directory, Metadata)>> {
     Ok(all)
 }
 
-/// The shell and the command of a program that still runs.
+/// Returns the shell and the command of a program that still runs.
 fn program(directory: &Directory, metadata: &Metadata) -> Option<(u32, String)> {
     if metadata.status != SessionStatus::Active {
         return None;
@@ -315,7 +315,7 @@ fn status(is_alive: bool) -> &'static str {
     if is_alive { "running" } else { "dead" }
 }
 
-/// The command that a session was started for.
+/// Returns the command that a session was started for.
 fn command(directory: &Directory, running: Option<&(u32, String)>) -> String {
     let recorded = || directory.history().find(RUN).map(|entry| entry.command);
     running.map(|(_, command)| command.clone()).or_else(recorded).unwrap_or_default()
@@ -334,7 +334,7 @@ fn listed(directory: &Directory, metadata: Metadata) -> Listed {
     }
 }
 
-/// The words of a command, which we have joined ourselves.
+/// Splits a command into the words that we have joined.
 fn words(command: &str) -> Vec<String> {
     if command.contains('\'') {
         return vec![command.to_owned()];

@@ -1,4 +1,4 @@
-//! Points that a session can be taken back to.
+//! Checkpoints of a session.
 
 use super::Page;
 use super::table::{Cell, Column, table};

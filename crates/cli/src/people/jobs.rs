@@ -1,4 +1,4 @@
-//! What runs have left in the background.
+//! Background jobs of runs, and ports.
 
 use super::table::{Cell, Column, table};
 use super::words::{age, on_one_line, took};
@@ -43,7 +43,7 @@ pub(crate) fn list(jobs: &[Job], now: Timestamp, page: Page) -> String {
     table(&columns, &jobs.iter().map(row).collect::<Vec<_>>(), page)
 }
 
-/// Where a session's processes listen.
+/// Lists where a session's processes listen.
 pub(crate) fn ports(ports: &[Port], page: Page) -> String {
     if ports.is_empty() {
         return "No ports: nothing in the session listens.\n".to_owned();

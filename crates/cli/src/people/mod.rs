@@ -1,8 +1,9 @@
-//! What commands print for people: pure functions from data to text of a width.
+//! Output for people: pure functions from data to text of a given width.
 //!
-//! A terminal as stdout gets these, everything else gets JSON. Only this file
-//! looks at the terminal and the environment.
+//! It is used if stdout is a terminal; otherwise JSON is printed. Only this file looks at
+//! the terminal and the environment.
 
+pub(crate) mod agents;
 pub(crate) mod checkpoints;
 pub(crate) mod files;
 pub(crate) mod jobs;
@@ -19,14 +20,14 @@ use serde::Serialize;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
-/// Where text for people goes.
+/// The target of text for people.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
     pub(crate) width: usize,
     pub(crate) paint: Paint,
 }
 
-/// What a command prints.
+/// The form of a command's output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     Json,
@@ -34,7 +35,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// JSON where it is asked for, and wherever stdout is no terminal.
+    /// Returns JSON if requested, or if stdout is not a terminal.
     pub(crate) fn of_stdout(is_json: bool) -> Self {
         let stdout = io::stdout();
         if is_json || !stdout.is_terminal() { Self::Json } else { Self::Text(Page::at(&stdout)) }
@@ -54,7 +55,7 @@ impl Form {
 }
 
 impl Page {
-    fn at(terminal: &(impl AsFd + IsTerminal)) -> Self {
+    pub(crate) fn at(terminal: &(impl AsFd + IsTerminal)) -> Self {
         // One that does not tell its width gets whole lines: wrapped is better
         // than lost.
         let width = tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
@@ -80,7 +81,7 @@ pub(crate) enum Colour {
 }
 
 impl Paint {
-    /// Colours at a terminal, unless NO_COLOR is set or it is a dumb one.
+    /// Returns colours for a terminal, unless NO_COLOR is set or it is a dumb one.
     pub(crate) fn at(stream: &impl IsTerminal) -> Self {
         let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

@@ -1,12 +1,12 @@
-//! How a run that was watched came out: the one quiet line after its output.
+//! The outcome of a watched run: the one dim line after its output.
 
 use super::words::{on_one_line, took};
 use sessile_protocol::{Completed, KernelFate, Queued, RunNo};
 
-/// Why a run that is going is not watched any longer.
+/// Why an unfinished run is no longer watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// As long as was asked for has passed.
+    /// The requested time is over.
     Time,
     /// The same, and it has not begun.
     Queued(Queued),
@@ -14,7 +14,7 @@ pub(crate) enum Left {
     Input,
 }
 
-/// What a person should know besides the output; nothing after a plain success.
+/// Returns what a user should know besides the output; none after a plain success.
 pub(crate) fn finished(done: &Completed) -> Option<String> {
     let mut parts = Vec::new();
     if done.exit_code != 0 || done.timed_out || done.interrupted {
@@ -40,7 +40,7 @@ pub(crate) fn finished(done: &Completed) -> Option<String> {
     (!parts.is_empty()).then(|| format!("run {}: {}", done.run, parts.join("; ")))
 }
 
-/// How to go on with a run that is going.
+/// Says how to go on with an unfinished run.
 pub(crate) fn going(run: RunNo, session: &str, left: &Left, has_terminal: bool) -> String {
     match (left, has_terminal) {
         (Left::Queued(queued), _) => {

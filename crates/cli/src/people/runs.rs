@@ -1,4 +1,4 @@
-//! Runs in a list, finished ones and others.
+//! Lists of runs, finished or not.
 
 use super::table::{Cell, Column, table};
 use super::words::{age, on_one_line, took};
@@ -41,7 +41,7 @@ fn state(row: &RunRow) -> (String, Colour) {
     match (row.exit_code, row.phase) {
         (Some(_), _) if row.timed_out => ("timed out".to_owned(), Colour::Red),
         (Some(_), _) if row.interrupted => ("interrupted".to_owned(), Colour::Red),
-        // What it has left in the background may still write.
+        // Its background processes may still write.
         (Some(0), RunPhase::Exited) => ("exit 0, open".to_owned(), Colour::Green),
         (Some(0), _) => ("exit 0".to_owned(), Colour::Green),
         (Some(code), _) => (format!("exit {code}"), Colour::Red),

@@ -1,4 +1,4 @@
-//! A list of sessions.
+//! Lists of sessions.
 
 use super::table::{Cell, Column, table};
 use super::words::{age, on_one_line};
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use sessile_store::{Metadata, SessionStatus};
 use std::path::Path;
 
-/// Digits of an id that are shown where there is no room for all.
+/// How many digits of an id are shown where there is no room for all.
 const DIGITS: usize = 8;
 
 pub(crate) fn list(
@@ -34,8 +34,9 @@ pub(crate) fn list(
         Column::cut("DIRECTORY", 12).optional(5),
     ]);
     columns.extend(has_forks.then(|| Column::whole("FORK OF").optional(6)));
+    let ids: Vec<&str> = sessions.iter().map(|m| m.session_id.as_str()).collect();
     let row = |m: &Metadata| {
-        let id = |id: &str| if is_narrow { short(id, sessions) } else { id.to_owned() };
+        let id = |id: &str| if is_narrow { short(id, &ids) } else { id.to_owned() };
         let mut row: Vec<Cell> = vec![id(m.session_id.as_str()).into()];
         let or_dash = |text: Option<&str>| on_one_line(text.unwrap_or("-"));
         row.extend(has_names.then(|| or_dash(m.name.as_deref()).into()));
@@ -56,7 +57,7 @@ pub(crate) fn list(
     table(&columns, &sessions.iter().map(row).collect::<Vec<_>>(), page)
 }
 
-/// The key of a workspace's own session.
+/// Returns the key of a workspace's own session.
 fn key(metadata: &Metadata) -> Option<&str> {
     metadata.workspace.as_ref().map(|_| metadata.session_key.as_deref().unwrap_or("default"))
 }
@@ -71,10 +72,8 @@ fn colour(status: SessionStatus) -> Colour {
 }
 
 /// The beginning of an id, which names the session as well.
-fn short(id: &str, all: &[Metadata]) -> String {
-    let is_clear = |n: &usize| {
-        all.iter().filter(|m| m.session_id.as_str().starts_with(&id[..*n])).count() <= 1
-    };
+pub(super) fn short(id: &str, all: &[&str]) -> String {
+    let is_clear = |n: &usize| all.iter().filter(|it| it.starts_with(&id[..*n])).count() <= 1;
     let least = ("sess_".len() + DIGITS).min(id.len());
     let length = (least..id.len()).find(is_clear).unwrap_or(id.len());
     id[..length].to_owned()

@@ -1,4 +1,4 @@
-//! What a session remembers.
+//! The state of a session.
 
 use super::words::{age, count, cut, on_one_line, width};
 use super::{Colour, Page, sessions};
@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Variables of a kernel that are shown.
+/// How many variables of a kernel are shown.
 const MOST: usize = 40;
-/// The labels' column.
+/// Width of the label column.
 const LABEL: usize = 13;
-/// What every shell and every terminal sets for itself.
+/// Variables that every shell and every terminal sets for itself.
 const OWN: [&str; 6] = ["_", "PWD", "OLDPWD", "SHLVL", "TERM", "SESSILE_SESSION_ID"];
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Remembered<'a> {
     pub(crate) metadata: &'a Metadata,
     pub(crate) kernels: &'a Map<String, Value>,
     pub(crate) last: Option<&'a Entry>,
-    /// The reader's own environment: of a session's, what differs is shown.
+    /// The user's own environment: only differences to it are shown.
     pub(crate) environment: &'a BTreeMap<String, String>,
     pub(crate) home: Option<&'a Path>,
     pub(crate) now: Timestamp,
@@ -51,7 +51,7 @@ pub(crate) fn show(of: &Remembered<'_>, page: Page) -> String {
     text
 }
 
-/// `memory 12.5 MiB of 512 MiB, 3 of 200 processes`.
+/// Returns `memory 12.5 MiB of 512 MiB, 3 of 200 processes`.
 fn limits_line(limits: &Map<String, Value>) -> String {
     let number = |name: &str, field: &str| limits.get(name)?.get(field)?.as_u64();
     let of = |name: &str| {
@@ -106,7 +106,7 @@ fn one(language: &str, kernel: &Map<String, Value>, of: &Remembered<'_>, page: P
 
 type Section = (&'static str, Vec<String>);
 
-/// What there is to say of a kernel, in lines; nothing of what is empty.
+/// Returns the sections of a kernel, without empty ones.
 fn sections(kernel: &Map<String, Value>, of: &Remembered<'_>, page: Page) -> Vec<Section> {
     let room = page.width.saturating_sub(LABEL + 2);
     let mut all: Vec<Section> = Vec::new();
@@ -125,7 +125,7 @@ fn sections(kernel: &Map<String, Value>, of: &Remembered<'_>, page: Page) -> Vec
     all
 }
 
-/// `name = value`, a line each.
+/// Returns `name = value`, one per line.
 fn pairs(kernel: &Map<String, Value>, field: &str) -> Vec<String> {
     let fields = kernel.get(field).and_then(Value::as_object);
     let lines: Vec<String> =
@@ -151,7 +151,7 @@ fn bounded(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// What is not as in the reader's own.
+/// Returns the variables that differ from the user's own.
 fn environment(kernel: &Map<String, Value>, own: &BTreeMap<String, String>) -> Vec<String> {
     let theirs = kernel.get("env_vars").and_then(Value::as_object);
     let other: Vec<String> = theirs
@@ -176,7 +176,7 @@ fn names(kernel: &Map<String, Value>, field: &str) -> Vec<String> {
     list.into_iter().flatten().map(name).collect()
 }
 
-/// Names side by side, as many lines as it takes.
+/// Returns names side by side, in as many lines as needed.
 fn wrapped(names: &[String], room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for name in names {

@@ -1,24 +1,24 @@
-//! Tables that fit the terminal: wide columns are cut, and when that is not
-//! enough, the least important ones are left out.
+//! Tables that fit the terminal: wide columns are cut, and if that is not enough, the
+//! least important ones are left out.
 
 use super::words::{cut, width};
 use super::{Colour, Page};
 
-/// Between two columns.
+/// Blanks between two columns.
 const GAP: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     head: &'static str,
     is_number: bool,
-    /// Its cells may be cut down to this.
+    /// Its cells may be cut down to this width.
     least: usize,
-    /// Those with more are left out first; what has none never is.
+    /// Columns with a higher rank are left out first; those with 0 never are.
     rank: u8,
 }
 
 impl Column {
-    /// One whose cells are always shown whole.
+    /// A column whose cells are always shown whole.
     pub(super) fn whole(head: &'static str) -> Self {
         Self { head, is_number: false, least: usize::MAX, rank: 0 }
     }
@@ -27,12 +27,12 @@ impl Column {
         Self { is_number: true, ..Self::whole(head) }
     }
 
-    /// One whose cells may be cut, down to this width.
+    /// A column whose cells may be cut, down to this width.
     pub(super) fn cut(head: &'static str, least: usize) -> Self {
         Self { least, ..Self::whole(head) }
     }
 
-    /// May be left out; those of the highest rank go first.
+    /// Makes it optional; the highest rank is left out first.
     pub(super) fn optional(self, rank: u8) -> Self {
         Self { rank, ..self }
     }
@@ -72,7 +72,7 @@ pub(super) fn table(columns: &[Column], rows: &[Vec<Cell>], page: Page) -> Strin
     text
 }
 
-/// How wide each column is; `None` where it is left out.
+/// Returns the width of each column; `None` where it is left out.
 fn fit(columns: &[Column], wanted: &[usize], room: usize) -> Vec<Option<usize>> {
     let mut shown: Vec<Option<usize>> = wanted.iter().copied().map(Some).collect();
     let least = |i: usize| columns[i].least.min(wanted[i]);
@@ -90,7 +90,7 @@ fn fit(columns: &[Column], wanted: &[usize], room: usize) -> Vec<Option<usize>> 
             }
             continue;
         }
-        // A little from the widest that can give.
+        // Takes one from the widest column that can be cut.
         let widest = (0..columns.len())
             .filter(|i| shown[*i].is_some_and(|width| width > least(*i)))
             .max_by_key(|i| shown[*i]);
@@ -110,8 +110,7 @@ fn taken(shown: &[Option<usize>]) -> usize {
 
 fn line(columns: &[Column], row: &[Cell], shown: &[Option<usize>], page: Page) -> String {
     let mut line = String::new();
-    // Blanks are written before a cell and not after it, so that no line ends
-    // with any.
+    // Blanks are written before a cell and not after it, so that no line ends with any.
     let (mut blanks, mut room) = (0, page.width);
     for ((cell, column), width_of) in row.iter().zip(columns).zip(shown) {
         let Some(width_of) = width_of.map(|width| width.min(room)) else { continue };

@@ -1,15 +1,15 @@
-//! Times, sizes and texts of others as people read them.
+//! Times, sizes and foreign texts, for people.
 
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthChar;
 
-/// Columns that a text takes at a terminal.
+/// Returns how many columns a text takes at a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// A text of others on one line, without anything that would move the cursor,
-/// change colours or turn the direction of writing.
+/// Returns a foreign text on one line, without anything that would move the cursor,
+/// change colours or reverse the direction of writing.
 pub(crate) fn on_one_line(text: &str) -> String {
     let is_turning = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let plain = |line: &str| -> String {
@@ -20,7 +20,7 @@ pub(crate) fn on_one_line(text: &str) -> String {
     lines.join(" ↵ ")
 }
 
-/// The beginning of a text that fits, with a sign where something is missing.
+/// Returns the beginning of a text that fits, with a sign where something is missing.
 pub(crate) fn cut(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -36,10 +36,10 @@ pub(crate) fn cut(text: &str, room: usize) -> String {
     if room == 0 { String::new() } else { format!("{head}…") }
 }
 
-/// How long ago that was.
+/// Returns how long ago that was.
 pub(crate) fn age(then: &str, now: Timestamp) -> String {
     let Ok(then) = then.parse::<Timestamp>() else { return "-".to_owned() };
-    let seconds = now.as_second() - then.as_second();
+    let seconds = (now.as_millisecond() - then.as_millisecond()) / 1000;
     match seconds {
         ..0 => then.strftime("%F").to_string(),
         0..60 => format!("{seconds}s ago"),
@@ -61,7 +61,7 @@ pub(crate) fn took(microseconds: u64) -> String {
     }
 }
 
-/// `1 run`, `2 runs`.
+/// Returns `1 run`, `2 runs`.
 pub(crate) fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
@@ -91,7 +91,7 @@ mod tests {
     fn ages_and_durations_are_rounded_down() {
         let now = "2026-03-01T12:00:00Z".parse().unwrap();
         let ages = ["2026-03-01T11:59:59.9Z", "2026-03-01T11:01:01Z", "2026-02-28T13:00:00Z"];
-        assert_eq!(ages.map(|then| age(then, now)), ["1s ago", "58m ago", "23h ago"]);
+        assert_eq!(ages.map(|then| age(then, now)), ["0s ago", "58m ago", "23h ago"]);
         let far = ["2026-02-20T12:00:00Z", "2025-01-01T00:00:00Z", "2026-03-02T00:00:00Z", "x"];
         assert_eq!(far.map(|then| age(then, now)), ["9d ago", "2025-01-01", "2026-03-02", "-"]);
         let times = [999, 12_345, 1_950_000, 61_000_000, 7_260_000_000];

@@ -1,4 +1,4 @@
-//! The live view of what sessions do.
+//! The live view of sessions' activity.
 
 pub(crate) mod terminal;
 pub(crate) mod view;

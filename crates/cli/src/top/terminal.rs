@@ -1,5 +1,5 @@
-//! A terminal that is ours for a while, and is put back whatever happens: at the
-//! end, on a signal, in a panic.
+//! Takes over the terminal for a while, and restores it in any case: at the end, on a
+//! signal, in a panic.
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -13,7 +13,7 @@ use std::time::Instant;
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?7l";
 const LEAVE: &[u8] = b"\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-/// As it was before.
+/// The modes from before.
 static BEFORE: OnceLock<Termios> = OnceLock::new();
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Terminal {
         raw.make_raw();
         let _ = BEFORE.set(before);
         let hook = std::panic::take_hook();
-        // The message is to be seen on the screen that stays.
+        // Restored first, so that the message appears on the main screen.
         std::panic::set_hook(Box::new(move |panic| {
             restore();
             hook(panic);
@@ -52,7 +52,7 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Columns and rows.
+    /// Returns columns and rows.
     pub(crate) fn size(&self) -> (usize, usize) {
         match tcgetwinsize(rustix::stdio::stdout()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
@@ -113,11 +113,11 @@ fn restore() {
     }
 }
 
-/// Those that end the program, and the one that tells of a new size, as a
-/// descriptor: nothing is done in a handler.
+/// Returns a descriptor for the signals that end the program, and for SIGWINCH: nothing
+/// is done in a handler.
 fn signals() -> io::Result<OwnedFd> {
-    // SAFETY: the set is initialised by sigemptyset before it is read, and the
-    // new descriptor is owned by nobody else.
+    // SAFETY: the set is initialised by sigemptyset before it is read, and nothing else
+    // owns the new descriptor.
     unsafe {
         let mut set = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&raw mut set);

@@ -1,4 +1,4 @@
-//! What is on the screen: pure text, made of rows and what was typed.
+//! The content of the screen: pure text, from rows and keys.
 
 use sessile_client::top::{Row, Running};
 use sessile_protocol::SessionId;
@@ -11,7 +11,7 @@ pub(crate) enum Order {
     Newest,
 }
 
-/// What a key does.
+/// The effect of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     None,
@@ -28,9 +28,9 @@ pub(crate) struct View {
     is_all: bool,
     /// The line of the selected session.
     selected: usize,
-    /// The session that was selected; the first line until then.
+    /// The session that was selected; none means the first line.
     chosen: Option<SessionId>,
-    /// The session that is to be interrupted, if that is confirmed.
+    /// The session to interrupt, once that is confirmed.
     asked: Option<SessionId>,
     message: Option<String>,
 }
@@ -56,7 +56,7 @@ impl View {
         }
     }
 
-    /// New rows; the session that was selected stays so.
+    /// Takes new rows; the selected session stays selected.
     pub(crate) fn update(&mut self, rows: Vec<Row>) {
         self.rows = rows;
         self.rearrange();
@@ -84,7 +84,7 @@ impl View {
         self.selected = line;
     }
 
-    /// The rows in their order.
+    /// Returns the rows in their order.
     pub(crate) fn shown(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> =
             self.rows.iter().filter(|row| self.is_all || row.is_live()).collect();
@@ -126,7 +126,7 @@ impl View {
         }
     }
 
-    /// The whole screen, each line as wide as that at the most.
+    /// Draws the whole screen, each line at most `width` wide.
     pub(crate) fn draw(&self, width: usize, height: usize) -> String {
         let rows = self.shown();
         let table = table(&rows);
@@ -137,7 +137,7 @@ impl View {
         let busy = rows.iter().filter(|row| !row.running.is_empty()).count();
         line(BOLD, &format!("sessile top: {} sessions, {busy} busy", rows.len()));
         line(REVERSE, table.first().map_or("", String::as_str));
-        // Two lines above, two below; the selected one is always to be seen.
+        // Two lines above, two below; the selected one is always visible.
         let room = height.saturating_sub(4).max(1);
         let first = (self.selected + 1).saturating_sub(room);
         for (n, text) in table[1..].iter().enumerate().skip(first).take(room) {
@@ -153,7 +153,7 @@ impl View {
     }
 }
 
-/// What was typed, key by key: several may have been read at once.
+/// Splits input into keys: several may have been read at once.
 pub(crate) fn keys(mut bytes: &[u8]) -> Vec<&[u8]> {
     let mut keys = Vec::new();
     while !bytes.is_empty() {
@@ -168,7 +168,7 @@ pub(crate) fn keys(mut bytes: &[u8]) -> Vec<&[u8]> {
     keys
 }
 
-/// A table for people: its head, then a line for each session.
+/// Returns a table for people: its head, then a line for each session.
 pub(crate) fn table(rows: &[&Row]) -> Vec<String> {
     let heads = ["SESSION", "NAME", "STATE", "CPU%", "MEMORY", "PROCS", "QUEUED", "KERNELS", "RUN"];
     let cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row)).collect();
@@ -196,7 +196,7 @@ fn cells(row: &Row) -> Vec<String> {
     ]
 }
 
-/// What is used, and of how much where that is limited.
+/// Returns the used memory, with its limit if there is one.
 fn memory(row: &Row) -> String {
     let limit = row.resources.as_ref().and_then(|limits| limits.memory.as_ref());
     match limit {
@@ -224,7 +224,7 @@ fn doing(running: &Running) -> String {
     format!("{}{since}{waits} {}", running.run, printable(running.command.trim()))
 }
 
-/// Without what would move the cursor.
+/// Removes what would move the cursor.
 fn printable(text: &str) -> String {
     text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -43,7 +43,7 @@ impl Continuity {
         }
     }
 
-    /// What the session was before its keeper died.
+    /// Returns the session's metadata from before its keeper died.
     #[must_use]
     pub fn previous(&self) -> Option<&Metadata> {
         match self {

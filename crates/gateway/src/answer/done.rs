@@ -1,4 +1,4 @@
-//! Answers that say little more than that it is done.
+//! Answers that say little more than that something is done.
 
 use super::Continuity;
 use serde::Serialize;
@@ -93,7 +93,7 @@ impl From<Option<RunNo>> for Interrupted {
     }
 }
 
-/// The same of the command line, which names the session
+/// The same for the command line, with the session
 #[derive(Clone, Debug, Serialize)]
 pub struct InterruptedSession {
     status: &'static str,

@@ -132,7 +132,7 @@ pub struct RemovedFile {
     pub removed: bool,
 }
 
-/// Something that happened to a file
+/// A change of a file
 #[derive(Clone, Debug, Serialize)]
 pub struct FileChange {
     pub path: String,
@@ -151,7 +151,7 @@ impl From<&Change> for FileChange {
     }
 }
 
-/// What a change is called among events.
+/// Returns the name of a change as an event.
 #[must_use]
 pub fn change_name(kind: ChangeKind) -> &'static str {
     match kind {

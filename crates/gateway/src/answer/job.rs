@@ -69,7 +69,7 @@ impl From<&sessile_protocol::Port> for Port {
     }
 }
 
-/// How much of one processor it has used since it was started, on average.
+/// Returns the average use of one processor since the job's start, in percent.
 #[must_use]
 pub fn cpu_percent(job: &sessile_protocol::Job) -> Option<f64> {
     let percent = 100.0 * job.cpu_ms as f64 / job.age_ms as f64;

@@ -1,4 +1,4 @@
-//! What a session in a sandbox has changed, and what became of it.
+//! The changes of a session in a sandbox, and the results of applying or discarding them.
 
 use super::file::FileType;
 use serde::Serialize;
@@ -97,7 +97,7 @@ pub struct SkippedChange {
     pub reason: String,
 }
 
-/// Which text a diff has.
+/// The form of a diff's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffForm {
     Unified,

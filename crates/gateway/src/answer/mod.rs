@@ -1,9 +1,8 @@
-//! Answers: what is told of sessions and runs, typed.
+//! Answers about sessions and runs, as types.
 //!
-//! Every surface serialises these types, and the OpenAPI document describes
-//! them. What only one surface adds (`continuity` over HTTP, `revived` over MCP)
-//! is a field that the others leave out. The JSON is a public contract: fields
-//! are added, neither changed nor moved.
+//! Every surface serialises these types, and the OpenAPI document describes them. What
+//! only one surface adds (`continuity` over HTTP, `revived` over MCP) is a field that the
+//! others leave out. The JSON is a public contract: fields are added, neither changed nor moved.
 
 mod branch;
 mod continuity;
@@ -44,12 +43,12 @@ pub use stream::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// An answer as a JSON object.
+/// Returns an answer as a JSON object.
 #[must_use]
 pub fn fields(answer: &impl Serialize) -> Map<String, Value> {
     match serde_json::to_value(answer) {
         Ok(Value::Object(fields)) => fields,
-        // Ours are structs, and have no keys that JSON cannot have.
+        // Cannot happen: all answers are structs with string keys.
         Ok(_) | Err(_) => Map::new(),
     }
 }

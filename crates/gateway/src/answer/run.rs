@@ -1,4 +1,4 @@
-//! Runs: finished, going, listed.
+//! Runs: finished, running, listed.
 
 use super::stream::{self, Encoding, Encodings, Milliseconds, Truncations};
 use super::{Continuity, is_false};
@@ -101,7 +101,7 @@ impl From<&Completed> for RunResult {
 }
 
 impl RunResult {
-    /// How it went; what it wrote is to be filled in.
+    /// Returns the outcome; the texts are to be filled in.
     fn without_texts(done: &Completed) -> Self {
         Self {
             stdout: String::new(),
@@ -132,8 +132,8 @@ impl RunResult {
         }
     }
 
-    /// The same for a model: no longer than it may be. `is_eval`: what a shell
-    /// printed is its value.
+    /// Returns the same for a model, within its size limits. With `is_eval`, a shell's
+    /// output is its value.
     #[must_use]
     pub fn sized(done: &Completed, sizing: &Sizing, is_eval: bool) -> Self {
         let (stdout, stderr) = (Written::whole(&done.stdout), Written::whole(&done.stderr));
@@ -202,13 +202,13 @@ pub struct Output {
 }
 
 impl Output {
-    /// Output that was asked for.
+    /// Returns requested output.
     #[must_use]
     pub fn of(run: RunNo, view: &OutputView) -> Self {
         Self { phase: Some(view.phase), ..Self::running(run, view) }
     }
 
-    /// The answer for a run that is still going, with its output so far.
+    /// Returns the answer for a run that is still going, with its output so far.
     #[must_use]
     pub fn running(run: RunNo, view: &OutputView) -> Self {
         let (stdout, stdout_encoding) = stream::text(cursor::whole(&view.stdout, view.phase));
@@ -243,8 +243,7 @@ pub struct OutputPiece {
     pub encoding: Option<Encoding>,
 }
 
-/// Bytes of a stream that can be told: up to the last whole character, unless
-/// nothing more will come.
+/// A piece of a stream: up to the last whole character, unless nothing more will come.
 #[derive(Clone, Debug)]
 pub struct Piece {
     pub data: String,
@@ -253,8 +252,8 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Of bytes that end at `end`. With `is_last`, no more will come that could
-    /// complete a character.
+    /// Returns the piece for bytes that end at `end`. With `is_last`, no more will come
+    /// that could complete a character.
     #[must_use]
     pub fn of(bytes: &[u8], end: u64, is_last: bool) -> Self {
         let whole = match stream::whole_end(bytes) {
@@ -310,7 +309,7 @@ pub struct OutputSoFar {
 }
 
 impl OutputSoFar {
-    /// No longer than it may be.
+    /// Returns the output so far, within its size limits.
     #[must_use]
     pub fn sized(run: RunNo, stdout: Written<'_>, stderr: Written<'_>, sizing: &Sizing) -> Self {
         let shown = sizing.run(run, stdout, stderr, RunText::Nothing);
@@ -382,7 +381,7 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    /// Whether it has an end, or never had a beginning.
+    /// Whether it has ended, or never began.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.exit_code.is_some() || self.event.is_some()
@@ -434,7 +433,7 @@ impl From<&Entry> for RunRow {
     }
 }
 
-/// Finished runs, and those that are not over; oldest first.
+/// Merges finished and unfinished runs, oldest first.
 #[must_use]
 pub fn runs(open: &[OpenRun], finished: &[Entry]) -> Vec<RunRow> {
     let rows = finished.iter().map(|entry| (entry.run, RunRow::from(entry)));

@@ -1,4 +1,4 @@
-//! What saving and restoring a session came to.
+//! The results of saving and restoring a session.
 
 use super::Continuity;
 use serde::Serialize;
@@ -152,7 +152,7 @@ impl From<&BundledKernel> for RestoredKernel {
 }
 
 impl Restored {
-    /// `more`: what was left here, beyond what the file says.
+    /// `more`: what could not be restored here, beyond what the file says.
     #[must_use]
     pub fn of(
         metadata: &Metadata,

@@ -1,4 +1,4 @@
-//! What terminals show.
+//! Screens of terminals.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,10 +9,10 @@ use sessile_terminal::watch::Why;
 use std::path::PathBuf;
 use utoipa::ToSchema;
 
-/// What became of waiting for a screen.
+/// The outcome of waiting for a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// Nothing was waited for.
+    /// There was no wait.
     Nothing,
     Came(Why),
     TimedOut,
@@ -104,7 +104,7 @@ impl Screen {
         }
     }
 
-    /// The same with colours.
+    /// Returns the same with colours.
     #[must_use]
     pub fn with_cells(view: &ScreenView, awaited: Awaited) -> Self {
         let lines = render::cells(&view.screen)["lines"].take();

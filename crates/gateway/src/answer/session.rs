@@ -51,7 +51,7 @@ pub struct SessionPage {
     pub next: Option<SessionId>,
 }
 
-/// What is told of a lost session that was continued.
+/// Returns the note about a lost session that was continued.
 #[must_use]
 pub fn revival(previous: &Metadata) -> String {
     format!(

@@ -1,5 +1,5 @@
-//! The state of a session's kernels: that of the default language at the top,
-//! each language's below `kernels`.
+//! The state of a session's kernels: that of the default language at the top, each
+//! language's below `kernels`.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -26,7 +26,7 @@ pub struct State {
 }
 
 impl State {
-    /// `kernels`: of [`Self::live`] or [`Self::saved`].
+    /// `kernels`: from [`Self::live`] or [`Self::saved`].
     #[must_use]
     pub fn new(kernels: Map<String, Value>, history: Vec<Entry>, metadata: &Metadata) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl State {
         }
     }
 
-    /// The state of live kernels.
+    /// Returns the state of live kernels.
     #[must_use]
     pub fn live(view: &StateView) -> Map<String, Value> {
         Self::assembled(view, |kernel| {
@@ -47,7 +47,7 @@ impl State {
         })
     }
 
-    /// The same with what is not as the session was started with.
+    /// Returns the same with the changes since the session's start.
     #[must_use]
     pub fn live_with_changes(view: &StateView) -> Map<String, Value> {
         Self::assembled(view, |_| {})
@@ -69,7 +69,7 @@ impl State {
         all
     }
 
-    /// The last captured state of a session that is not live.
+    /// Returns the last captured state of a session that is not live.
     #[must_use]
     pub fn saved(state: &SavedState, default: &str) -> Map<String, Value> {
         let kernels = state.kernels.iter().map(|(language, saved)| {
@@ -93,7 +93,7 @@ fn assemble(
         }
         kernels.insert(language, fields.into());
     }
-    // These are always there.
+    // These fields are always present.
     top.entry("language").or_insert_with(|| default.into());
     top.entry("working_dir").or_insert(Value::Null);
     for name in ["env_vars", "aliases", "variables"] {

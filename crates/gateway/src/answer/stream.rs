@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 #[derive(Debug)]
 pub struct Encoded {
     pub text: String,
-    /// How the text is written, if it is not the stream itself.
+    /// The encoding of the text, if it is not the stream itself.
     pub encoding: Option<Encoding>,
     /// What was left out, if anything.
     pub truncated: Option<Truncated>,
@@ -73,7 +73,7 @@ pub struct Truncated {
     pub file: String,
 }
 
-/// Milliseconds to the microsecond.
+/// Milliseconds, with a precision of microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Milliseconds {
     pub microseconds: u64,
@@ -90,8 +90,8 @@ impl Serialize for Milliseconds {
     }
 }
 
-/// Text as it is, anything else in base64. Where the middle is left out a line
-/// says so, and no character is cut in two.
+/// Encodes text as it is, anything else in base64. A line marks where the middle is left
+/// out, and no character is cut in two.
 #[must_use]
 pub fn encode(view: &StreamView, run: RunNo, stream: &str) -> Encoded {
     if view.dropped() == 0 {
@@ -114,18 +114,18 @@ pub fn encode(view: &StreamView, run: RunNo, stream: &str) -> Encoded {
         let text = format!("{text}\n[… {dropped} of {total} bytes left out …]\n{rest}");
         return Encoded { text, encoding: None, truncated: Some(truncated) };
     }
-    // Head and tail joined: the counts tell where one ends.
+    // Head and tail joined: the counts say where the head ends.
     let text = STANDARD.encode([&view.head[..], &view.tail[..]].concat());
     let truncated = Some(truncated(&view.head, &view.tail));
     Encoded { text, encoding: Some(Encoding::Base64), truncated }
 }
 
-/// Bytes in base64.
+/// Encodes bytes in base64.
 pub(super) fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Bytes as text, or encoded.
+/// Returns bytes as text, or encoded if they are not text.
 #[must_use]
 pub fn text(bytes: &[u8]) -> (String, Option<Encoding>) {
     match std::str::from_utf8(bytes) {
@@ -153,7 +153,7 @@ impl OutputText {
     }
 }
 
-/// Where the last whole character ends.
+/// Returns where the last whole character ends.
 #[must_use]
 pub fn whole_end(bytes: &[u8]) -> usize {
     for back in 1..=bytes.len().min(4) {
@@ -170,7 +170,7 @@ pub fn whole_end(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// Where the first whole character begins.
+/// Returns where the first whole character begins.
 #[must_use]
 pub fn whole_start(bytes: &[u8]) -> usize {
     // A character has at most three bytes after its first.

@@ -1,4 +1,4 @@
-//! What happens in a session, and its JSON.
+//! The events of a session, and their JSON.
 
 use crate::ErrorCode;
 use crate::answer::{OutputText, is_false};
@@ -9,7 +9,7 @@ use sessile_store::{Entry, StreamName};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Began(Began),
-    /// Up to its last whole character, unless there will be no more.
+    /// Output, up to its last whole character, unless nothing more will come.
     Output {
         run: RunNo,
         stream: StreamName,
@@ -20,22 +20,22 @@ pub enum Event {
     Ended(Ended),
     /// Nothing can write any more.
     Closed(RunNo),
-    /// It has ended, and what it has left behind is not followed any further.
+    /// The run has ended, and its background processes are no longer followed.
     Left(RunNo),
-    /// Something with a number of its own that is no run.
+    /// An entry with a number that is not a run.
     Happened(Happened),
-    /// A run that never began, or whose end nobody knows.
+    /// A run that never began, or whose end is unknown.
     Cancelled {
         run: RunNo,
-        /// Which of these it is: cancelled, lost, forgotten.
+        /// The reason: cancelled, lost, forgotten.
         code: ErrorCode,
         why: String,
     },
 }
 
 impl Event {
-    /// The same, if it has a time, or as of now: a run that was queued when we
-    /// heard of it began just now.
+    /// Adds the current time if the event has none: a run that was queued when we heard
+    /// of it began just now.
     #[must_use]
     pub fn dated(self, now: impl FnOnce() -> String) -> Self {
         match self {
@@ -60,11 +60,11 @@ pub struct Began {
     pub command: String,
     pub timestamp: Option<String>,
     pub has_terminal: bool,
-    /// It is no run, but this.
+    /// Set if it is not a run.
     pub happened: Option<Box<Happened>>,
 }
 
-/// A rewind, say.
+/// An entry of the history that is not a run, such as a rewind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Happened {
     pub run: RunNo,
@@ -75,7 +75,7 @@ pub struct Happened {
 }
 
 impl Happened {
-    /// If the entry is about no run.
+    /// Returns it if the entry is not a run.
     #[must_use]
     pub fn of(entry: &Entry) -> Option<Self> {
         Some(Self {
@@ -175,7 +175,7 @@ impl Event {
         }
     }
 
-    /// All but its name.
+    /// Returns all but its name.
     #[must_use]
     pub fn fields(&self) -> EventFields<'_> {
         let mut fields = EventFields { run: self.run(), ..EventFields::default() };
@@ -210,7 +210,7 @@ impl Event {
     }
 }
 
-/// An event as JSON; what it has depends on its name.
+/// An event as JSON; its fields depend on its name.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct EventFields<'a> {
     run: RunNo,
@@ -218,7 +218,7 @@ pub struct EventFields<'a> {
     language: Option<Language>,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'a str>,
-    /// Null when it is not known.
+    /// Null when it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     timestamp: Option<Option<&'a str>>,
     #[serde(skip_serializing_if = "is_false")]

@@ -1,14 +1,12 @@
-//! A session's runs as they happen, as events: what to ask its keeper next, and
-//! what the answers tell. Whoever drives this sends the questions and brings the
-//! answers, in any order.
+//! Follows a session's runs as events: decides what to ask its keeper next, and converts
+//! the answers. The caller sends the requests and brings the answers, in any order.
 //!
-//! A question is asked again only when the last answer was told, so a slow
-//! reader costs the keeper a few kilobytes and holds up nobody. The session is
-//! not touched.
+//! A request is repeated only when the events of its last answer were taken, so a slow
+//! reader costs the keeper a few kilobytes and delays nobody. The session is not touched.
 //!
-//! Events of one run come in the order began, output, ended, output that it left
-//! behind writes later, closed. Those of different runs are mixed, but for runs
-//! that were over before: they come first, one after the other.
+//! Events of one run come in the order began, output, ended, later output of background
+//! processes, closed. Those of different runs are mixed, except for runs that were over
+//! before: they come first, one after the other.
 
 mod event;
 mod pieces;
@@ -21,11 +19,11 @@ pub use position::{InvalidPosition, Position};
 use sessile_protocol::{Answer, Failure, OpenRun, OutputView, Request, RunNo, RunPhase};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Runs that have ended and are followed on for what they have left behind. A
+/// How many ended runs are followed for the output of their background processes. A
 /// reader's position names each of them.
 const LEFT_BEHIND: usize = 128;
 
-/// What a question is about.
+/// The subject of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     Runs,
@@ -33,7 +31,7 @@ pub enum Asked {
     Result(RunNo),
 }
 
-/// Why it cannot go on.
+/// Why following cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowingError {
     #[error(transparent)]
@@ -44,8 +42,8 @@ pub enum FollowingError {
     Unexpected,
 }
 
-/// The runs of an answer that are over: what is known of them is in the history,
-/// where some are no runs.
+/// Returns the runs of an answer that are over. The history has the details of them, and
+/// some entries there are not runs.
 #[must_use]
 pub fn over(outcome: &Result<Answer, Failure>) -> Vec<RunNo> {
     let Ok(Answer::Runs(view)) = outcome else {
@@ -55,16 +53,16 @@ pub fn over(outcome: &Result<Answer, Failure>) -> Vec<RunNo> {
     over.map(|run| run.run).collect()
 }
 
-/// How much of a run is told.
+/// How much of a run is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// What it writes, too.
+    /// Its output, too.
     Output,
     /// When it begins and how it ends.
     Ends,
 }
 
-/// A run that is not told to its end.
+/// A run that is not reported to its end.
 #[derive(Debug)]
 struct Watched {
     began: Began,
@@ -76,14 +74,14 @@ pub struct Following {
     position: Position,
     detail: Detail,
     runs: BTreeMap<RunNo, Watched>,
-    /// Those of them that were over before: the first is told, the others wait.
+    /// Those of them that were over before: the first is being reported, the others wait.
     past: VecDeque<RunNo>,
     questions: VecDeque<Asked>,
     ready: VecDeque<Event>,
 }
 
 impl Following {
-    /// From this position on. `past` are the runs of it that are over; `open`
+    /// Follows from this position on. `past` are the runs in it that are over; `open`
     /// those that are not.
     #[must_use]
     pub fn new(position: Position, past: Vec<Began>, open: &[OpenRun], detail: Detail) -> Self {
@@ -105,19 +103,19 @@ impl Following {
         following
     }
 
-    /// Says why a run of the position cannot be told.
+    /// Reports why a run of the position cannot be followed.
     pub fn cancel(&mut self, run: RunNo, why: Failure) {
         self.ready.push_back(cancelled(run, why));
     }
 
-    /// What is to be told next.
+    /// Returns the next event.
     pub fn event(&mut self) -> Option<Event> {
         let event = self.ready.pop_front()?;
         self.position.advance(&event);
         Some(event)
     }
 
-    /// What is to be asked next, when there is nothing to tell.
+    /// Returns the next request, when there are no events left.
     pub fn question(&mut self) -> Option<(Asked, Request)> {
         loop {
             let asked = self.questions.pop_front()?;
@@ -135,16 +133,16 @@ impl Following {
         }
     }
 
-    /// Where the reader is after the last event that it was told.
+    /// Returns the reader's position after the last event.
     #[must_use]
     pub fn position(&self) -> &Position {
         &self.position
     }
 
-    /// Takes the answer to a question.
+    /// Takes the answer to a request.
     ///
     /// # Errors
-    /// When it cannot go on.
+    /// When following cannot continue.
     pub fn take(
         &mut self,
         asked: Asked,
@@ -184,7 +182,7 @@ impl Following {
         self.runs.insert(began.run, Watched { began, pieces });
     }
 
-    /// Asks for the first of the runs that were over, else for what goes on.
+    /// Asks for the first of the past runs; without any, for all that go on.
     fn ask_on(&mut self) {
         match self.past.front() {
             Some(run) => self.questions.push_back(Asked::Output(*run)),
@@ -195,7 +193,7 @@ impl Following {
         }
     }
 
-    /// One that is over turns out to be no run.
+    /// Notes that an entry which is over is not a run.
     pub fn amend(&mut self, happened: Happened) {
         if let Some(watched) = self.runs.get_mut(&happened.run) {
             watched.began.happened = Some(Box::new(happened));
@@ -227,7 +225,7 @@ impl Following {
         }
     }
 
-    /// The last event of a run.
+    /// Adds the last event of a run.
     fn close(&mut self, event: Event) {
         let run = event.run();
         self.runs.remove(&run);
@@ -238,7 +236,7 @@ impl Following {
         }
     }
 
-    /// Lets go of the oldest run that has ended, when there are too many.
+    /// Stops following the oldest ended run, when there are too many.
     fn leave_oldest(&mut self) {
         if !self.past.is_empty() {
             return;

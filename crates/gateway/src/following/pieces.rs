@@ -1,4 +1,4 @@
-//! What a run writes, piece by piece, each up to its last whole character.
+//! The output of a run in pieces, each up to its last whole character.
 
 use super::Detail;
 use super::event::Event;
@@ -6,12 +6,12 @@ use crate::answer::whole_end;
 use sessile_protocol::{OutputView, ReadOutput, RunNo, RunPhase};
 use sessile_store::StreamName;
 
-/// Bytes of each stream that are asked for at once.
+/// How many bytes of each stream are requested at once.
 const CHUNK: u64 = 64 << 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pieces {
-    /// How much of the run was told.
+    /// The phase of the run that was reported.
     pub(super) phase: RunPhase,
     stdout: Stream,
     stderr: Stream,
@@ -19,11 +19,11 @@ pub struct Pieces {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Stream {
-    /// The cursor: what was read, kept or not.
+    /// The offset: all bytes that were read, kept or not.
     next: u64,
-    /// Bytes that end in the middle of a character.
+    /// The start of an incomplete character.
     half: Vec<u8>,
-    /// Bytes before those that are not kept, and were not told yet.
+    /// Bytes before those that are not kept, and not yet reported.
     skipped: u64,
 }
 
@@ -34,26 +34,27 @@ impl Default for Pieces {
 }
 
 impl Pieces {
-    /// From these bytes of stdout and stderr on.
+    /// Continues after these bytes of stdout and stderr.
     #[must_use]
     pub fn after(phase: RunPhase, [stdout, stderr]: [u64; 2]) -> Self {
         let stream = |next| Stream { next, ..Stream::default() };
         Self { phase, stdout: stream(stdout), stderr: stream(stderr) }
     }
 
-    /// The question for what comes next.
+    /// Returns the request for the next output.
     #[must_use]
     pub fn read(&self, run: RunNo, detail: Detail) -> ReadOutput {
         let [stdout_from, stderr_from] = match detail {
             Detail::Output => [self.stdout.next, self.stderr.next],
-            // Beyond all bytes there is nothing to tell.
+            // Beyond all bytes: no output is reported.
             Detail::Ends => [u64::MAX; 2],
         };
         let known = Some(self.phase);
         ReadOutput { stdout_from, stderr_from, max: CHUNK, known, ..ReadOutput::waiting(run) }
     }
 
-    /// What the answer tells. After the last, nothing completes a character.
+    /// Converts an answer to events. With `is_last`, no more will come that could
+    /// complete a character.
     pub fn take(&mut self, run: RunNo, view: OutputView, is_last: bool) -> Vec<Event> {
         let streams = [
             (&mut self.stdout, StreamName::Stdout, view.stdout, view.stdout_next),
@@ -71,13 +72,13 @@ impl Pieces {
 }
 
 impl Stream {
-    /// The bytes that can be told, and how many before them are not kept.
+    /// Returns the bytes that can be reported, and how many before them are not kept.
     fn take(&mut self, new: Vec<u8>, next: u64, is_last: bool) -> (Vec<u8>, u64) {
         let gap = next.saturating_sub(self.next).saturating_sub(new.len() as u64);
         self.next = next;
         let mut bytes = std::mem::take(&mut self.half);
         if gap > 0 {
-            // What would complete a character is not kept.
+            // The rest of the incomplete character is not kept.
             self.skipped += gap + bytes.len() as u64;
             bytes.clear();
         }

@@ -1,9 +1,8 @@
-//! Where a reader is in the runs of a session, as a text that it can come back
-//! with: to another server, too, for nothing is kept for readers.
+//! A reader's position in the runs of a session, as a text. A reader can return with it,
+//! also to another server, because nothing is kept for readers.
 //!
-//! `20_7.120.0.r_9~11`: all runs up to 20 are told, but for run 7, which is
-//! running and told up to byte 120 of its stdout, and 9 to 11, which are not
-//! begun.
+//! `20_7.120.0.r_9~11`: all runs up to 20 are reported, except run 7, which is running
+//! and reported up to byte 120 of its stdout, and 9 to 11, which have not begun.
 
 use super::event::Event;
 use super::pieces::Pieces;
@@ -13,18 +12,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Runs that a position names at the most: more than any session has open, and
-/// a limit for what a text from outside costs.
+/// Limit for the runs that a position names: more than any session has open. It also
+/// bounds the cost of a text from outside.
 const NAMED: usize = 10_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     pub(super) after: RunNo,
-    /// Those that are not told to their end.
+    /// Runs that are not reported to their end.
     open: BTreeMap<RunNo, Told>,
 }
 
-/// How far a run was told.
+/// How far a run was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Nothing,
@@ -37,25 +36,25 @@ enum Told {
 pub struct InvalidPosition(String);
 
 impl Position {
-    /// After this run.
+    /// Returns the position after this run.
     #[must_use]
     pub fn after(run: RunNo) -> Self {
         Self { after: run, open: BTreeMap::new() }
     }
 
-    /// One more run, which is not begun.
+    /// Adds a run that has not begun.
     pub fn add(&mut self, run: RunNo) {
         self.after = self.after.max(run);
         self.open.entry(run).or_insert(Told::Nothing);
     }
 
-    /// The last run that it knows of.
+    /// Returns the last known run.
     #[must_use]
     pub fn last(&self) -> RunNo {
         self.after
     }
 
-    /// The runs that are not told to their end.
+    /// Returns the runs that are not reported to their end.
     pub fn open(&self) -> impl Iterator<Item = RunNo> + '_ {
         self.open.keys().copied()
     }
@@ -164,7 +163,7 @@ fn parse(text: &str) -> Option<Position> {
             _ => return None,
         }
     }
-    // A run that is named is known.
+    // A named run must be a known one.
     let last = position.open.keys().next_back().copied().unwrap_or_default();
     (last <= position.after).then_some(position)
 }

@@ -1,5 +1,5 @@
-//! A keeper that is made up: it answers every question, in any order, and
-//! readers leave and come back at any moment.
+//! A simulated keeper: it answers every request, in any order, and readers leave and
+//! return at any moment.
 
 use super::*;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn a_run_that_is_not_told_says_why_by_its_code() {
     assert_eq!(told.collect::<Vec<_>>(), ["run_lost", "queue_timeout"]);
 }
 
-/// A run that was made up: what it writes, and how much of that there is yet.
+/// A simulated run: its complete output, and how much of it is written yet.
 #[derive(Clone, Debug)]
 struct Made {
     text: Vec<u8>,
@@ -44,7 +44,7 @@ fn open(run: u64, made: &Made) -> OpenRun {
     }
 }
 
-/// The answer to a question; none while there is nothing to say.
+/// Returns the answer to a request; none while there is nothing to say.
 fn answer(runs: &[Made], request: &Request) -> Option<Answer> {
     if let Request::Following { after, .. } = request {
         let news = runs.iter().enumerate().map(|(n, made)| open(n as u64 + 1, made));
@@ -87,16 +87,16 @@ fn answer(runs: &[Made], request: &Request) -> Option<Answer> {
     })))
 }
 
-/// What goes on while somebody reads.
+/// A step of the simulation.
 #[derive(Clone, Debug)]
 enum Step {
     /// A run is accepted; it will write this.
     Accept(String),
     /// A run goes on, by that many bytes or to its next phase.
     Go(usize, usize),
-    /// One of the open questions is answered, if it can be.
+    /// One of the open requests is answered, if possible.
     Answer(usize),
-    /// The reader goes, and comes back with its last id.
+    /// The reader leaves, and returns with its last id.
     Return,
 }
 
@@ -136,7 +136,7 @@ impl World {
         };
     }
 
-    /// Comes back with the text of where it was.
+    /// Returns with the text of its position.
     fn come_back(&mut self) {
         let position: Position = self.following.position().to_string().parse().unwrap();
         let is_over = |run: &RunNo| self.runs[run.0 as usize - 1].phase == RunPhase::Closed;

@@ -1,12 +1,12 @@
-//! JSON whose objects have each name once: of two values one would be passed over
-//! in silence, and which one differs between readers.
+//! JSON whose objects have each name once. Of two values, one would be silently ignored,
+//! and which one depends on the parser.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
 
 /// # Errors
-/// When it is not JSON, or has a name twice.
+/// When it is not JSON, or a name is repeated.
 pub(super) fn parse(bytes: &[u8]) -> serde_json::Result<Value> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = Strict.deserialize(&mut deserializer)?;

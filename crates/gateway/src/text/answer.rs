@@ -1,4 +1,4 @@
-//! An answer of a tool as text: how it went, then what it wrote.
+//! A tool's answer as text: the outcome, then the output.
 
 use super::excerpt::clip;
 use super::history;
@@ -13,17 +13,17 @@ use sessile_protocol::{EndedJob, Queued, RunNo};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Sentences of one kind in an answer.
+/// How many sentences of one kind an answer has.
 const NOTES: usize = 5;
 
-/// Something long in an answer.
+/// A long part of an answer.
 #[derive(Debug)]
 struct Part<'a> {
     label: &'static str,
     text: Cow<'a, str>,
 }
 
-/// The text of an answer whose streams have been sized.
+/// Returns the text of an answer whose streams have been sized.
 #[must_use]
 pub fn tell(answer: &Map<String, Value>, again: &NextCall) -> String {
     let mut text = String::new();
@@ -45,7 +45,7 @@ pub fn tell(answer: &Map<String, Value>, again: &NextCall) -> String {
     text
 }
 
-/// Sessions, one a line.
+/// Lists sessions, one per line.
 #[must_use]
 pub fn sessions(sessions: &[Value]) -> String {
     if sessions.is_empty() {
@@ -71,7 +71,7 @@ pub fn sessions(sessions: &[Value]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A piece of a run's output, and where the next one begins.
+/// Returns a piece of a run's output, and where the next one begins.
 #[must_use]
 pub fn chunk(answer: &Map<String, Value>, again: &NextCall) -> String {
     let raw = decoded(answer, "data", answer.get("encoding"), None);
@@ -97,7 +97,7 @@ pub fn chunk(answer: &Map<String, Value>, again: &NextCall) -> String {
     text
 }
 
-/// What a run wrote last, for somebody who watches it.
+/// Returns the last line of a run's output, for progress notifications.
 #[must_use]
 pub fn last_line(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
@@ -106,7 +106,7 @@ pub fn last_line(bytes: &[u8]) -> Option<String> {
     Some(clip(line.trim_end(), 200))
 }
 
-/// How it went, in a few lines.
+/// Returns the outcome in a few lines.
 fn headline(answer: &Map<String, Value>) -> Vec<String> {
     let mut lines = Vec::new();
     let run = number(answer, "run");
@@ -129,7 +129,7 @@ fn headline(answer: &Map<String, Value>) -> Vec<String> {
         }
         Some(_) | None => sentence("error"),
     };
-    // That the exit code is what it is has been said.
+    // The exit code has been mentioned already.
     if let Some(error) = error.filter(|error| !error.starts_with("exit code ")) {
         lines.push(format!("error: {error}"));
     }
@@ -147,7 +147,7 @@ fn headline(answer: &Map<String, Value>) -> Vec<String> {
     lines
 }
 
-/// What became of the interpreter, if it is not the one that it was.
+/// Says what became of the interpreter, if it is not the same one.
 fn kernel(answer: &Map<String, Value>) -> Option<String> {
     match answer.get("kernel").and_then(Value::as_str)? {
         "restarted" => Some("the interpreter ended; a new one has its state".to_owned()),
@@ -177,7 +177,7 @@ fn how_to_go_on(answer: &Map<String, Value>, again: &NextCall) -> String {
     )
 }
 
-/// Where it stands, if it waits for its turn.
+/// Returns the place in the queue, if the run is queued.
 fn queued(answer: &Map<String, Value>) -> Option<String> {
     let queued = Queued::deserialize(answer.get("queued")?).ok()?;
     Some(clip(&queued.to_string(), SENTENCE))
@@ -205,7 +205,7 @@ fn parts(answer: &Map<String, Value>) -> Vec<Part<'_>> {
     parts
 }
 
-/// What a run wrote, as text.
+/// Returns a run's stream as text.
 fn stream<'a>(answer: &'a Map<String, Value>, name: &str) -> Cow<'a, str> {
     let encoding = answer.get("encoding").and_then(|all| all.get(name));
     let cut = answer.get("truncated").and_then(|all| {
@@ -218,7 +218,7 @@ fn stream<'a>(answer: &'a Map<String, Value>, name: &str) -> Cow<'a, str> {
     }
 }
 
-/// A shell's result is what it printed.
+/// Whether a result is the same as stdout, as in a shell.
 fn is_printed(answer: &Map<String, Value>, result: &str) -> bool {
     let stdout = answer.get("stdout").and_then(Value::as_str).unwrap_or_default();
     !result.is_empty() && stdout.trim_end_matches('\n') == result
@@ -230,14 +230,14 @@ fn end_line(text: &mut String) {
     }
 }
 
-/// Where something is left out of a stream, and how long it is as a whole.
+/// Where a stream is cut, and its total length.
 #[derive(Clone, Copy)]
 struct Cut {
     head: u64,
     total: u64,
 }
 
-/// The text of a field. What came in base64 was not quite text, or not at all.
+/// Returns the text of a field. Base64 is decoded as far as it is text.
 fn decoded<'a>(
     answer: &'a Map<String, Value>,
     name: &str,

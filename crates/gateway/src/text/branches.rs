@@ -7,10 +7,10 @@ use sessile_protocol::{
 };
 use std::fmt::Write;
 
-/// Things of one kind that are listed; the exact answer has all of them.
+/// How many items of one kind are listed; the structured answer has all of them.
 const LISTED: usize = 20;
 
-/// Characters of a thing: enough to know it by.
+/// How many characters of an item are shown: enough to recognize it.
 const THING: usize = 200;
 
 #[must_use]
@@ -41,7 +41,7 @@ pub fn checkpointed(view: &CheckpointView) -> String {
     text
 }
 
-/// One a line, oldest first.
+/// Lists checkpoints, one per line, oldest first.
 #[must_use]
 pub fn checkpoints(views: &[CheckpointView]) -> String {
     if views.is_empty() {

@@ -1,14 +1,14 @@
 //! The beginning and the end of a long text.
 
-/// Where a text is cut: what lies between the two is left out.
+/// Where a text is cut: the part between the two offsets is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) head: usize,
     pub(super) tail: usize,
 }
 
-/// Bytes that a character takes in a JSON string: all that a model reads comes
-/// in one.
+/// Returns how many bytes a character takes in a JSON string: everything that a model
+/// reads comes in one.
 fn weight(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -17,18 +17,17 @@ fn weight(c: char) -> usize {
     }
 }
 
-/// Bytes that a text takes in a JSON string.
+/// Returns how many bytes a text takes in a JSON string.
 pub(super) fn weigh(text: &str) -> usize {
     text.chars().map(weight).sum()
 }
 
-/// Whether a text weighs no more than that. Mostly it is clear without a count.
+/// Whether a text weighs at most `limit`. Mostly this is clear without counting.
 pub(super) fn fits(text: &str, limit: usize) -> bool {
     text.len().saturating_mul(6) <= limit || (text.len() <= limit && weigh(text) <= limit)
 }
 
-/// Cuts a text that weighs more than `limit`, at line ends where there are any
-/// near.
+/// Cuts a text that weighs more than `limit`, at nearby line ends if possible.
 pub(super) fn cut(text: &str, limit: usize) -> Option<Cut> {
     if fits(text, limit) {
         return None;
@@ -37,7 +36,7 @@ pub(super) fn cut(text: &str, limit: usize) -> Option<Cut> {
     Some(Cut { head: beginning(text, limit - ends), tail: ending(text, ends) })
 }
 
-/// Where the beginning of a text ends that weighs no more than `limit`.
+/// Returns where the longest beginning that weighs at most `limit` ends.
 pub(super) fn beginning(text: &str, limit: usize) -> usize {
     let mut left = limit;
     let end = text.char_indices().find(|(_, c)| match left.checked_sub(weight(*c)) {
@@ -52,7 +51,7 @@ pub(super) fn beginning(text: &str, limit: usize) -> usize {
     line_end.unwrap_or(end)
 }
 
-/// Where the end of a text begins that weighs no more than `limit`.
+/// Returns where the longest ending that weighs at most `limit` begins.
 pub(super) fn ending(text: &str, limit: usize) -> usize {
     let mut left = limit;
     let before = text.char_indices().rev().find(|(_, c)| match left.checked_sub(weight(*c)) {
@@ -69,8 +68,8 @@ pub(super) fn ending(text: &str, limit: usize) -> usize {
     next_line.unwrap_or(start)
 }
 
-/// Shares `limit` among texts of these lengths: the short ones leave what they
-/// do not need to the others.
+/// Divides `limit` among texts of these lengths: the short ones leave what they do not
+/// need to the others.
 pub(super) fn shares(lengths: &[usize], limit: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     order.sort_by_key(|at| lengths[*at]);
@@ -84,7 +83,7 @@ pub(super) fn shares(lengths: &[usize], limit: usize) -> Vec<usize> {
     shares
 }
 
-/// The beginning of a text, for what is short unless something is wrong.
+/// Returns the beginning of a text that is normally short.
 pub(super) fn clip(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,25 +1,25 @@
-//! Long stack traces: of hundreds of frames, a person looks at the outermost
-//! and the innermost.
+//! Folds long stack traces: of hundreds of frames, a reader needs the outermost and the
+//! innermost.
 
 use super::screen::Settled;
 
 /// A trace of more frames than this is shortened.
 const LONG: usize = 50;
 
-/// Frames that are kept at the beginning, and at the end: where the error is in
-/// most languages.
+/// How many frames are kept at the beginning, and at the end, where most languages have
+/// the error.
 const FIRST: usize = 10;
 const LAST: usize = 20;
 
-/// A line by its place in the text, with its end.
+/// A line with its offset in the text, including its line end.
 #[derive(Clone, Copy, Debug)]
 struct Line<'a> {
     at: usize,
     text: &'a str,
 }
 
-/// Leaves out the middle of long traces. `rest` tells how to read on from a
-/// byte of the original. None if there is no long one.
+/// Leaves out the middle of long traces. `rest` says how to read on from a byte of the
+/// original. Returns none if there is no long trace.
 pub(super) fn fold(
     settled: &Settled<'_>,
     rest: impl Fn(usize) -> String,
@@ -58,7 +58,7 @@ fn lines(text: &str) -> Vec<Line<'_>> {
     text.split_inclusive('\n').map(place).collect()
 }
 
-/// The lines with which the frames of each long trace begin.
+/// Returns the first lines of the frames of each long trace.
 fn traces(lines: &[Line<'_>]) -> Vec<Vec<usize>> {
     let (mut all, mut open) = (Vec::new(), Vec::new());
     let mut indent = 0;
@@ -76,8 +76,8 @@ fn traces(lines: &[Line<'_>]) -> Vec<Vec<usize>> {
     all
 }
 
-/// Whether a line names a place in a program, as tracebacks of Python, Node,
-/// Java, Rust, Ruby, gdb and their like have it.
+/// Whether a line begins a frame, as in the traces of Python, Node, Java, Rust, Ruby, gdb
+/// and the like.
 fn is_frame(line: &str) -> bool {
     let text = line.trim_start();
     if text.len() == line.len() && !text.starts_with('#') {
@@ -95,7 +95,7 @@ fn is_frame(line: &str) -> bool {
         || text.strip_prefix('#').is_some_and(|text| is_numbered(text, ' '))
 }
 
-/// Whether a line is part of the frame before it: source text, marks below it.
+/// Whether a line belongs to the frame before it: source text, marks below it.
 fn belongs(line: &str, depth: usize, indent: usize) -> bool {
     !line.trim().is_empty()
         && (depth > indent || line.trim_start().starts_with("[Previous line repeated"))

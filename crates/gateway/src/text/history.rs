@@ -1,10 +1,10 @@
-//! The history, a line for each run, and for what else has happened.
+//! The history as text, one line per run or other entry.
 
 use super::answer::duration;
 use super::excerpt::clip;
 use serde_json::Value;
 
-/// Characters of a command: enough to know it by.
+/// How many characters of a command are shown: enough to recognize it.
 const COMMAND: usize = 200;
 
 pub(super) fn lines(entries: &[Value]) -> String {
@@ -27,7 +27,7 @@ pub(super) fn lines(entries: &[Value]) -> String {
     entries.iter().map(line).collect()
 }
 
-/// What has a number among the runs, and is none.
+/// Returns the line of an entry that is not a run.
 fn event(entry: &Value) -> String {
     format!("{}: {}\n", entry["run"], event_text(entry))
 }

@@ -1,4 +1,4 @@
-//! What goes on in a session, a line each.
+//! The runs and jobs of a session as text, one per line.
 
 use super::excerpt::clip;
 use super::history::event_text;
@@ -7,10 +7,10 @@ use serde_json::Value;
 use sessile_protocol::Queued;
 use std::fmt::Write;
 
-/// Characters of a command: enough to know it by.
+/// How many characters of a command are shown: enough to recognize it.
 const COMMAND: usize = 200;
 
-/// Runs and jobs, as they are listed for a program.
+/// Lists runs and jobs, given in the form that programs get.
 #[must_use]
 pub fn jobs(runs: &[Value], jobs: &[Value]) -> String {
     let mut text = String::new();

@@ -1,8 +1,7 @@
-//! Text that is made for a model: what a person would see in the end, and of
-//! long output the beginning and the end, with a word on how to read the rest.
+//! Text for a model: output as a person would finally see it, and of long output the
+//! beginning and the end, with advice on how to read the rest.
 //!
-//! Everything here is pure, takes any text, and answers with no more of it than
-//! it was allowed.
+//! Everything here is pure, takes any text, and returns no more of it than the limit allows.
 
 mod answer;
 mod branches;

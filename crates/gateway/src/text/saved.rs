@@ -24,7 +24,7 @@ pub fn saved(path: &Path, view: &SavedView) -> String {
     text
 }
 
-/// `more`: what was left here, beyond what the file says.
+/// `more`: what could not be restored here, beyond what the file says.
 #[must_use]
 pub fn restored(
     metadata: &Metadata,

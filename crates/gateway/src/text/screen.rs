@@ -1,36 +1,35 @@
-//! Output as a person finally sees it: colours gone, progress bars and spinners
-//! as they ended.
+//! Output as a person finally sees it: without colours, with progress bars and spinners
+//! in their final state.
 //!
-//! The screen has as many rows and columns as the text needs. A column is a
-//! character, whatever its width: progress bars rewrite like with like. What a
-//! full-screen program drew is gone when it has left its screen.
+//! The screen has as many rows and columns as the text needs. A column is a character,
+//! whatever its width: progress bars rewrite like with like. The content of a full-screen
+//! program is gone when it has left its screen.
 //!
-//! This is for text that was written to no terminal, or to one of which all
-//! lines count, and finds each of them again in the original; what a terminal
-//! of some size shows in the end is `sessile_terminal`'s.
+//! This is for text that was not written to a terminal, or of which all lines count, and
+//! it maps each line back to the original. The final screen of a terminal with a size is
+//! computed in `sessile_terminal`.
 
 use super::tokens::{Token, Tokens};
 use std::borrow::Cow;
 
-/// Rows that `clear` and absolute positions are about, counted from the end.
+/// Number of rows, counted from the end, that `clear` and absolute positions refer to.
 const HEIGHT: usize = 24;
 
 /// A text as it is finally seen.
 #[derive(Clone, Debug)]
 pub struct Settled<'a> {
     pub text: Cow<'a, str>,
-    /// Where each line begins, here and in the text that it was made from;
-    /// empty when the two are the same.
+    /// Where each line begins, here and in the original text; empty when the two are the same.
     lines: Vec<(usize, usize)>,
 }
 
 impl<'a> Settled<'a> {
-    /// A text as it was written.
+    /// Returns a text as it was written.
     pub(super) fn untouched(text: &'a str) -> Self {
         Self { text: Cow::Borrowed(text), lines: Vec::new() }
     }
 
-    /// Lines, each with the place where it began in the original.
+    /// Returns rewritten lines, each with its offset in the original.
     pub(super) fn of_lines(text: String, lines: Vec<(usize, usize)>) -> Self {
         Self { text: Cow::Owned(text), lines }
     }
@@ -40,8 +39,7 @@ impl<'a> Settled<'a> {
         Settled { text: Cow::Owned(self.text.into_owned()), lines: self.lines }
     }
 
-    /// The place in the original of what begins here: of the line, where lines
-    /// were rewritten.
+    /// Returns the offset in the original; where lines were rewritten, that of the line.
     #[must_use]
     pub fn origin(&self, at: usize) -> usize {
         match self.lines.partition_point(|(here, _)| *here <= at) {
@@ -51,7 +49,7 @@ impl<'a> Settled<'a> {
     }
 }
 
-/// Has the text run over a screen. Plain text is as it was.
+/// Writes the text to a screen, and returns what is seen. Plain text stays as it is.
 #[must_use]
 pub fn settle(text: &str) -> Settled<'_> {
     let is_plain = |c: char| !c.is_control() || c == '\n' || c == '\t';
@@ -68,9 +66,9 @@ pub fn settle(text: &str) -> Settled<'_> {
 #[derive(Debug, Default)]
 struct Line {
     cells: Vec<char>,
-    /// Where it began in the original.
+    /// Its offset in the original.
     origin: usize,
-    /// Blanks at its end may be what something was wiped out with.
+    /// Blanks at its end may have overwritten something.
     is_rewritten: bool,
 }
 
@@ -81,10 +79,10 @@ struct Screen {
     row: usize,
     column: usize,
     saved: (usize, usize),
-    /// The main screen, its row and column, while the other one is shown.
+    /// The main screen, its row and column, while the alternate one is shown.
     aside: Option<(Vec<Line>, usize, usize)>,
-    /// Blanks that motions may still make, so that no few bytes make a large
-    /// screen.
+    /// How many blanks cursor motions may still create, so that a few bytes cannot make a
+    /// large screen.
     blanks: usize,
 }
 
@@ -145,13 +143,13 @@ impl Screen {
         self.column += 1;
     }
 
-    /// To a row that is there: nothing is below the last.
+    /// Moves to an existing row: there is nothing below the last.
     fn go(&mut self, row: usize, column: usize) {
         self.row = row.min(self.lines.len() - 1);
         self.column = column;
     }
 
-    /// The first row that a person still sees.
+    /// Returns the first row that a person still sees.
     fn top(&self) -> usize {
         self.lines.len().saturating_sub(HEIGHT)
     }
@@ -311,7 +309,7 @@ mod tests {
         assert_eq!(settle("plain\ntext").origin(7), 7);
     }
 
-    /// Text with much in it that terminals understand.
+    /// Returns text with many control sequences.
     fn terminal() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             "[a-z ]{0,6}",

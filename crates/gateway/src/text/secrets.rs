@@ -1,8 +1,7 @@
-//! What looks like a secret, and is masked before a model reads it.
+//! Masks what looks like a secret before a model reads it.
 //!
-//! Names and forms are those of the well-known scanners (gitleaks,
-//! detect-secrets). A secret that looks like nothing in particular is not found:
-//! this keeps them out of sight, it is no wall.
+//! Names and forms are those of well-known scanners (gitleaks, detect-secrets). A secret
+//! without a recognizable form is not found: this reduces exposure, it is not a barrier.
 
 mod names;
 mod options;
@@ -11,10 +10,10 @@ use regex::{Captures, Regex};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// What stands for a secret.
+/// Replaces a secret.
 pub const MASK: &str = "[masked]";
 
-/// Credentials by their form.
+/// Credentials that are recognized by their form.
 static FORMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let forms = [
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
@@ -48,7 +47,7 @@ static FORMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static URL: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:)([^\s/@]+)(@)").ok());
 
-/// A value that is given to a name: `TOKEN=…`, `"password": "…"`.
+/// A value that is assigned to a name: `TOKEN=…`, `"password": "…"`.
 static GIVEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r#"([A-Za-z_][A-Za-z0-9_-]*)(\\?["']?\s*(?:=>|:=|[:=])\s*)"#,
@@ -57,13 +56,13 @@ static GIVEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// A value without secrets. `name`: what it is the value of.
+/// Masks the secrets in the value of `name`.
 #[must_use]
 pub fn mask<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     if names::is_secret_variable(name, value) { Cow::Borrowed(MASK) } else { mask_text(value) }
 }
 
-/// A text without secrets.
+/// Masks the secrets in a text.
 #[must_use]
 pub fn mask_text(text: &str) -> Cow<'_, str> {
     // Too short for any of them.
@@ -75,8 +74,8 @@ pub fn mask_text(text: &str) -> Cow<'_, str> {
     options::mask(mask_given(text))
 }
 
-/// What is given to one name may itself have names in it, as a connection string
-/// and an object have: so what follows the sign is looked at once more.
+/// Masks values assigned to secret names. A value may contain further names, as in a
+/// connection string or an object, so the search continues right after the sign.
 fn mask_given(text: Cow<'_, str>) -> Cow<'_, str> {
     let Some(given) = &*GIVEN else { return text };
     let (mut masked, mut written, mut at) = (String::new(), 0, 0);
@@ -115,7 +114,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Put together here, so that no scanner finds them in this file.
+    /// Assembled here, so that no scanner finds them in this file.
     fn secrets() -> Vec<String> {
         let random = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0";
         let upper = "ABCDEFGHIJKLMNOP";

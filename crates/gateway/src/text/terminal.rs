@@ -1,4 +1,4 @@
-//! A terminal as text: how it goes with the run, then what the screen shows.
+//! A terminal as text: the state of the run, then the screen.
 
 use super::excerpt::{clip, cut};
 use crate::answer::Awaited;
@@ -7,8 +7,8 @@ use sessile_terminal::render;
 use sessile_terminal::watch::Why;
 use std::fmt::Write;
 
-/// The text of a screen, with at most `limit` characters of what it shows. The
-/// exit code is that of a run that is over.
+/// Returns the text of a screen, with at most `limit` characters of its content. The exit
+/// code is given for a finished run.
 #[must_use]
 pub fn terminal(
     view: &ScreenView,

@@ -1,7 +1,7 @@
-//! What a terminal makes of text: characters, motions, and much that nobody
-//! sees.
+//! Splits text into what a terminal does with it: characters, motions, and much that is
+//! invisible.
 
-/// One thing that a terminal does.
+/// One action of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Print(char),
@@ -18,22 +18,21 @@ pub(super) enum Token {
     Restore,
     /// One row up.
     Reverse,
-    /// To the screen that full-screen programs have for themselves.
+    /// Switches to the alternate screen of full-screen programs.
     OtherScreen,
-    /// And back, where everything is as it was.
+    /// Switches back to the unchanged main screen.
     MainScreen,
     /// Colours, titles, modes, bells.
     Unseen,
 }
 
-/// The tokens of a text, each with the place where it ends.
+/// The tokens of a text, each with the offset where it ends.
 #[derive(Debug)]
 pub(super) struct Tokens<'a> {
     text: &'a str,
     at: usize,
-    /// A search for the end of a string sequence was in vain, so the next one
-    /// would be, too: without this, many of them would be searched for in
-    /// quadratic time.
+    /// A search for the end of a string sequence has failed, so the next one would fail,
+    /// too. Without this, many such sequences would take quadratic time.
     is_unterminated: bool,
 }
 
@@ -67,7 +66,7 @@ impl<'a> Tokens<'a> {
             '8' => Token::Restore,
             'M' => Token::Reverse,
             'D' | 'E' => Token::Newline,
-            // A choice of character sets and the like, which one more names.
+            // A choice of character sets and the like, with one more character.
             ' '..='/' => {
                 while self.take_if(|c| (' '..='/').contains(&c)).is_some() {}
                 self.take_if(|c| ('0'..='~').contains(&c));
@@ -77,7 +76,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// After `ESC [`. One that is broken off is dropped as far as it got.
+    /// Parses what follows `ESC [`. An incomplete sequence is dropped as far as it got.
     fn sequence(&mut self) -> Token {
         let start = self.at;
         while self.take_if(|c| ('0'..='?').contains(&c)).is_some() {}
@@ -98,8 +97,8 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// A title, a link's target, an image: up to BEL or `ESC \`. Without an
-    /// end, the text that follows is taken for text.
+    /// Parses a title, a link's target or an image: up to BEL or `ESC \`. Without an end,
+    /// what follows is taken for text.
     fn string(&mut self) -> Token {
         if self.is_unterminated {
             return Token::Unseen;
@@ -115,7 +114,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Whether the modes that are set or left are about the other screen.
+/// Whether the set or reset modes concern the alternate screen.
 fn is_other_screen(parameters: &str) -> bool {
     let mut modes = parameters.strip_prefix('?').unwrap_or_default().split(';');
     modes.any(|mode| matches!(mode, "47" | "1047" | "1049"))

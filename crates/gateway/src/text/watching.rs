@@ -1,4 +1,4 @@
-//! What sessions do, and what was run in one.
+//! The activity of sessions, and the runs of one, as text.
 
 use super::answer::tell;
 use super::excerpt::clip;
@@ -7,13 +7,13 @@ use crate::tool::NextCall;
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// Characters of a command in a log: what a person would have typed.
+/// How many characters of a command a log shows: as many as a person would type.
 const COMMAND: usize = 1000;
 
-/// The same where it only says what is going on.
+/// The same for an overview.
 const SHORT: usize = 200;
 
-/// Runs with what they wrote, one after the other, and how to go on.
+/// Lists runs with their output, and says how to continue.
 #[must_use]
 pub fn logs(runs: &[Map<String, Value>], again: &NextCall, after: &str) -> String {
     let mut text = String::new();
@@ -34,7 +34,7 @@ pub fn logs(runs: &[Map<String, Value>], again: &NextCall, after: &str) -> Strin
     text
 }
 
-/// Sessions and what they are doing, one a line.
+/// Lists sessions with their activity, one per line.
 #[must_use]
 pub fn top(sessions: &[Value]) -> String {
     if sessions.is_empty() {

@@ -1,4 +1,4 @@
-//! What the `runtime` tool answers, and the tools of MCP that come back to runs.
+//! Answers of the `runtime` tool, and of the MCP tools for earlier runs.
 
 use super::{Shape, error_of};
 use crate::answer::{
@@ -12,11 +12,11 @@ use serde_json::Value;
 use sessile_protocol::{Completed, EndedJob, Language, RunNo, SessionId};
 use sessile_store::{Entry, Metadata};
 
-/// What a reset says.
+/// The message of a reset.
 const RESET: &str =
     "Runtime reset: fresh kernels, empty history, everything that was running is ended";
 
-/// Something that was done.
+/// An answer to a successful call.
 #[derive(Clone, Debug, Serialize)]
 pub struct Success<T> {
     success: bool,
@@ -31,11 +31,11 @@ impl<T> Success<T> {
     }
 }
 
-/// Something that was not done. A refusal is an answer, too.
+/// An answer to a failed or refused call.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failed {
     success: bool,
-    /// Of a run that was interrupted because its caller did not want it any more.
+    /// The run that was interrupted because its call was cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<RunNo>,
     error: String,
@@ -50,7 +50,7 @@ impl From<&Error> for Failed {
 }
 
 impl Failed {
-    /// The caller did not want the run any more.
+    /// Returns the answer for a run whose call was cancelled.
     #[must_use]
     pub fn cancelled(run: RunNo) -> Self {
         let error = format!("cancelled; run {run} was interrupted");
@@ -58,7 +58,7 @@ impl Failed {
     }
 }
 
-/// Which session it was, and what happened to it before the call.
+/// The session, and what happened to it before the call.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionNote {
     session_id: SessionId,
@@ -150,10 +150,10 @@ impl Finished {
 /// A run that is still going.
 pub type Running = Success<Output>;
 
-/// The same for somebody who has watched it.
+/// The same for a client that has watched it.
 pub type SoFar = Success<OutputSoFar>;
 
-/// Fresh kernels.
+/// The answer to a reset.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reset {
     message: &'static str,
@@ -166,7 +166,7 @@ impl Reset {
     }
 }
 
-/// What was run.
+/// The history of runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct History {
     history: Vec<HistoryRow>,
@@ -179,7 +179,7 @@ impl History {
     }
 }
 
-/// An entry of the history in the tool's words.
+/// An entry of the history with the tool's field names.
 #[derive(Clone, Debug, Serialize)]
 pub struct HistoryRow {
     timestamp: String,
@@ -211,7 +211,7 @@ impl From<Entry> for HistoryRow {
     }
 }
 
-/// What an interrupt came to.
+/// The outcome of an interrupt.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interrupt {
     status: &'static str,
@@ -221,7 +221,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// `asked`: the run that was meant, if any in particular.
+    /// `asked`: the requested run, if one was named.
     #[must_use]
     pub fn of(interrupted: Option<RunNo>, asked: Option<RunNo>, session_id: SessionId) -> Self {
         let (status, message) = match (interrupted, asked) {
@@ -261,7 +261,7 @@ pub struct Signal {
     pub session_id: SessionId,
 }
 
-/// Runs, and what they have left in the background.
+/// Runs, and their background jobs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Jobs {
     pub runs: Vec<RunRow>,

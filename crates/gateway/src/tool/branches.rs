@@ -1,4 +1,4 @@
-//! Forks and checkpoints: what the tools are called with.
+//! Arguments of the tools for forks and checkpoints.
 
 use super::request::{Fields, refuse, whole_number};
 use super::sessions::session_of;
@@ -8,10 +8,10 @@ use sessile_protocol::{
     Auto, DropCheckpoints, ForkFiles, ForkOrder, NewCheckpoint, Rewind, RewindTo, SessionId,
 };
 
-/// As many checkpoints as a session keeps by itself, at the most.
+/// Upper limit for the number of automatic checkpoints that a session keeps.
 const MOST_KEPT: u64 = 1000;
 
-/// What is wanted of a session as a whole.
+/// An operation on a session as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Branch {
     Fork(ForkOrder),
@@ -21,7 +21,7 @@ pub enum Branch {
     Drop(DropCheckpoints),
 }
 
-/// The same of a workspace's session, whose forks are found by a key.
+/// The same for a workspace's session, whose forks are found by a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkspaceBranch {
     Fork { order: ForkOrder, new_key: String },
@@ -48,7 +48,7 @@ pub enum BranchTool {
 
 impl BranchCall {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_arguments(tool: BranchTool, arguments: &Map<String, Value>) -> Result<Self> {
         let session = session_of(arguments)?;
         let fields = Fields(arguments);
@@ -65,7 +65,7 @@ impl BranchCall {
 }
 
 impl Fields<'_> {
-    /// What `runtime` takes for it; none when the action is another.
+    /// Parses the arguments of `runtime`; none when it is another action.
     pub(super) fn branch(&self, action: &str) -> Result<Option<WorkspaceBranch>> {
         let branch = match action {
             "fork" => {
@@ -139,7 +139,7 @@ impl Fields<'_> {
         }
     }
 
-    /// How many checkpoints a session takes by itself, or that and more.
+    /// Parses the automatic checkpoints: their number, or an object with more settings.
     pub(super) fn auto(&self) -> Result<Option<Auto>> {
         let wrong = |value: &Value| {
             format!(

@@ -1,6 +1,5 @@
-//! Calls of `runtime` by a caller that can come back to a run: to wait for it,
-//! interrupt it, read its output, give it input or signal it, and to list, rewind
-//! or fork the session.
+//! Calls of `runtime` by a client that can return to a run: to wait for it, interrupt it,
+//! read its output, give it input or signal it, and to list, rewind or fork the session.
 
 use super::Shape;
 use super::branches::WorkspaceBranch;
@@ -15,8 +14,8 @@ use sessile_protocol::RunNo;
 const MORE_ACTIONS: &str =
     "interrupt, output, input, signal, jobs, checkpoint, checkpoints, rewind, undo, fork";
 
-/// Bytes of a piece of output: at least a character, and no more than fit into a
-/// message whatever they are.
+/// Limits for a piece of output: at least one character, and at most what fits into a
+/// message, whatever the bytes are.
 const LEAST_PIECE: usize = 4;
 const MOST_PIECE: usize = 100_000;
 
@@ -28,21 +27,21 @@ pub enum Call {
     Branch { target: Target, branch: WorkspaceBranch },
 }
 
-/// What to do with an earlier run.
+/// An operation on an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     Wait(RunNo, Shape),
-    /// Without a number, whatever is running.
+    /// Without a number, the current run.
     Interrupt(Option<RunNo>),
     Read(Piece),
-    /// Give it input, then wait.
+    /// Write input, then wait.
     Feed(Feed),
     Signal(Recipient, i32),
-    /// List all runs, and what they have left in the background.
+    /// List all runs, and their background jobs.
     Jobs,
 }
 
-/// Input of an interactive run.
+/// Input for an interactive run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feed {
     pub run: RunNo,
@@ -51,7 +50,7 @@ pub struct Feed {
     pub eof: bool,
 }
 
-/// Who gets a signal.
+/// The target of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipient {
     Run(RunNo),
@@ -64,7 +63,7 @@ pub struct Piece {
     pub run: RunNo,
     pub stream: Stream,
     pub from: u64,
-    /// Bytes of it.
+    /// How many bytes of it.
     pub max: u64,
 }
 
@@ -86,7 +85,7 @@ impl Stream {
 
 impl Call {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let run = fields.number("run")?.map(RunNo);
@@ -153,7 +152,7 @@ impl Fields<'_> {
         Ok(Feed { run, text: text.unwrap_or_default(), eof })
     }
 
-    /// A signal to a run, or to a job.
+    /// Parses a signal to a run, or to a job.
     pub(super) fn signal(&self, run: Option<RunNo>) -> Result<Order> {
         let name = self
             .text("signal")?

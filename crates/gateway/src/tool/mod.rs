@@ -1,4 +1,4 @@
-//! The `runtime` tool: what agents call, and what it answers.
+//! The `runtime` tool: requests of agents, and answers.
 
 pub mod answers;
 mod branches;
@@ -28,14 +28,13 @@ pub use unknown::check_fields;
 
 use sessile_protocol::{Completed, Exec, Until};
 
-/// Bytes of each stream that are looked at for an answer, and the most that one
-/// shows.
+/// How many bytes of each stream are read for an answer, and the most that one shows.
 pub const MAX_OUTPUT: u64 = 1 << 20;
 
-/// Bytes of an answer besides what a run wrote.
+/// Size limit of an answer besides the run's output.
 pub const MOST_BESIDES: usize = 24_000;
 
-/// What a workspace's session is made with.
+/// The defaults of a workspace's session.
 pub const IDLE_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 pub const COMMAND_TIMEOUT_MS: u64 = 30 * 1000;
 pub const MAX_HISTORY: u64 = 100;
@@ -49,7 +48,7 @@ pub enum Shape {
 }
 
 impl Run {
-    /// What a keeper is asked for.
+    /// Returns the request to the keeper.
     #[must_use]
     pub fn order(&self) -> Exec {
         Exec {
@@ -69,7 +68,7 @@ impl Run {
     }
 }
 
-/// What went wrong, in one sentence.
+/// Says in one sentence what went wrong.
 #[must_use]
 pub fn error_of(done: &Completed) -> Option<String> {
     if done.timed_out {

@@ -1,8 +1,8 @@
-//! What to call next: the arguments, as a model would write them.
+//! Suggests the next call: its arguments, as a model would write them.
 
 use serde_json::{Map, Value, json};
 
-/// Which tool is called again, and what says which session is meant.
+/// The tool of the next call, and how it names the session.
 #[derive(Clone, Debug)]
 pub enum NextCall {
     /// The `runtime` tool, with the workspace and key of the call before.
@@ -12,7 +12,7 @@ pub enum NextCall {
 }
 
 impl NextCall {
-    /// From the arguments of a call of `runtime`.
+    /// Takes them from the arguments of a call of `runtime`.
     #[must_use]
     pub fn runtime(mut arguments: Map<String, Value>) -> Self {
         arguments.retain(|name, _| matches!(name.as_str(), "workspace" | "session_key"));
@@ -24,7 +24,7 @@ impl NextCall {
         Self::Session(id.to_owned())
     }
 
-    /// Waits on.
+    /// Returns the call that waits on.
     #[must_use]
     pub fn wait(&self, run: u64) -> String {
         self.call("exec", run, [])
@@ -38,13 +38,13 @@ impl NextCall {
         }
     }
 
-    /// Gives it input.
+    /// Returns the call that writes input.
     #[must_use]
     pub fn input(&self, run: u64) -> String {
         self.call("input", run, [("input", json!("…\n"))])
     }
 
-    /// Reads the output from there on.
+    /// Returns the call that reads the output from this offset on.
     #[must_use]
     pub fn output(&self, run: u64, stream: &str, from: u64) -> String {
         self.call("output", run, [("stream", json!(stream)), ("from", json!(from))])

@@ -16,12 +16,12 @@ pub struct Request {
     pub output: OutputOptions,
 }
 
-/// Which session is meant.
+/// Identifies the session.
 #[derive(Clone, Debug, Default)]
 pub struct Target {
     pub workspace: Option<PathBuf>,
     pub session_key: Option<String>,
-    /// Checkpoints that it takes before runs, if it is made now.
+    /// Automatic checkpoints, if the session is made now.
     pub auto: Option<Auto>,
 }
 
@@ -43,11 +43,11 @@ pub struct Run {
     pub silence_ms: Option<u64>,
     pub stdin: Option<String>,
     pub env: BTreeMap<String, String>,
-    /// Its stdin stays open. Only for who can come back to the run.
+    /// Its stdin stays open. Only for clients that can return to the run.
     pub interactive: bool,
 }
 
-/// A request that makes no sense.
+/// Refuses an invalid request.
 pub(super) fn refuse<T>(message: impl Into<String>) -> Result<T> {
     Err(Error::bad_request(message))
 }
@@ -56,7 +56,7 @@ pub(super) const ACTIONS: &str = "exec, eval, state, reset, history";
 
 impl Request {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn parse(text: &str) -> Result<Self> {
         let value: Value = serde_json::from_str(text).map_err(|error| {
             Error::bad_request(format!("Invalid JSON: {error}. Send one object, such as {{\"action\": \"exec\", \"command\": \"ls\"}}"))
@@ -64,12 +64,12 @@ impl Request {
         Self::checked(&value)
     }
 
-    /// One that has no other fields than it may have.
+    /// Parses a request, and refuses unknown fields.
     ///
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn checked(value: &Value) -> Result<Self> {
-        // First: a required field that is misspelt is not just missing.
+        // Checked first, so that a misspelt required field is not just reported as missing.
         if let (Some(given), Some(known)) = (value.as_object(), schema::fields()) {
             check_fields(given.keys().map(String::as_str), known)?;
         }
@@ -77,7 +77,7 @@ impl Request {
     }
 
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_value(value: &Value) -> Result<Self> {
         let Value::Object(fields) = value else {
             return refuse(
@@ -101,8 +101,8 @@ impl Request {
 }
 
 impl Target {
-    /// What the session is found by. `sandbox` tells those that are confined in one
-    /// way from those in another, and from those that are not.
+    /// Returns the key of the session. `sandbox` distinguishes sessions with different
+    /// sandboxes, or without one.
     #[must_use]
     pub fn key(&self, workspace: &Path, sandbox: Option<&str>) -> String {
         let key = self.session_key.as_deref().unwrap_or("");
@@ -111,10 +111,10 @@ impl Target {
     }
 }
 
-/// A whole number that is not negative, however it is written: `2.0` is one.
+/// Parses a whole number that is not negative; `2.0` counts as one.
 #[must_use]
 pub fn whole_number(value: &Value) -> Option<u64> {
-    // The largest that a float tells from its neighbours.
+    // The largest number that a float distinguishes from its neighbours.
     const MOST: f64 = 9_007_199_254_740_992.0;
     let whole = |number: f64| (0.0..=MOST).contains(&number) && number.fract() == 0.0;
     value.as_u64().or_else(|| value.as_f64().filter(|n| whole(*n)).map(|n| n as u64))
@@ -123,7 +123,7 @@ pub fn whole_number(value: &Value) -> Option<u64> {
 pub(super) struct Fields<'a>(pub(super) &'a Map<String, Value>);
 
 impl Fields<'_> {
-    /// A field that is there and not null.
+    /// Returns a field that is present and not null.
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
@@ -156,7 +156,7 @@ impl Fields<'_> {
         }
     }
 
-    /// How much of the output is told, and in which form.
+    /// Parses the limit and the form of the output.
     pub(super) fn output(&self) -> Result<OutputOptions> {
         let usual = OutputOptions::default();
         let limit = self.number("max_output")?.map(|most| most.min(MAX_OUTPUT));
@@ -165,12 +165,12 @@ impl Fields<'_> {
         Ok(OutputOptions { limit, form })
     }
 
-    /// How much of a state is told.
+    /// Parses how much of a state is wanted.
     pub(super) fn extent(&self) -> Result<Extent> {
         Ok(if self.flag("all")? { Extent::All } else { Extent::Own })
     }
 
-    /// Absent is no.
+    /// Parses a flag; absent means false.
     pub(super) fn flag(&self, name: &str) -> Result<bool> {
         match self.get(name) {
             None => Ok(false),

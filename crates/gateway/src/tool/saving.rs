@@ -1,4 +1,4 @@
-//! Saving and restoring: what the tools are called with.
+//! Arguments of the tools for saving and restoring.
 
 use super::request::Fields;
 use super::sessions::session_of;
@@ -27,7 +27,7 @@ pub struct RestoreCall {
 
 impl SaveCall {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let session = session_of(arguments)?;
@@ -41,7 +41,7 @@ impl SaveCall {
 
 impl RestoreCall {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let path = fields.text("path")?.filter(|path| !path.is_empty());
@@ -59,7 +59,7 @@ impl RestoreCall {
 }
 
 impl Fields<'_> {
-    /// True, false, or not said.
+    /// Parses a flag that may be absent.
     pub(super) fn choice(&self, name: &str) -> Result<Option<bool>> {
         self.get(name).map(|_| self.flag(name)).transpose()
     }

@@ -1,7 +1,7 @@
-//! How the `runtime` tool describes itself to a model.
+//! The description of the `runtime` tool for a model.
 //!
-//! Only what every vendor of models takes is in it: one type each, no unions, no
-//! further fields. Requests may have some things in more forms than these.
+//! It has only what every vendor of models accepts: one type each, no unions, no further
+//! fields. Requests may use more forms than these.
 
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ pub fn schema() -> Value {
     SCHEMA.clone()
 }
 
-/// The fields that a request may have.
+/// Returns the fields that a request may have.
 pub(super) fn fields() -> Option<&'static Map<String, Value>> {
     SCHEMA["input_schema"]["properties"].as_object()
 }

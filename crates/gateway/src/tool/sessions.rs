@@ -1,4 +1,4 @@
-//! The tools that name sessions: what they are called with.
+//! Arguments of the tools that name sessions.
 
 use super::Shape;
 use super::call::{Order, both};
@@ -27,7 +27,7 @@ pub enum Wanted {
 
 impl SessionCall {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let session = session_of(arguments)?;
@@ -76,7 +76,7 @@ pub struct SessionStart {
 
 impl SessionStart {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         Ok(Self {
@@ -100,12 +100,12 @@ pub struct SessionList {
     pub limit: u64,
 }
 
-/// Statuses of sessions, as they are listed.
+/// Statuses of sessions in lists.
 const STATUSES: [&str; 4] = ["active", "starting", "lost", "terminated"];
 
 impl SessionList {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let status = fields.text("status")?;
@@ -121,18 +121,18 @@ impl SessionList {
 pub struct SessionLogs {
     pub session: SessionId,
     pub limit: usize,
-    /// What was told before.
+    /// The position up to which the caller has read.
     pub after: Option<Position>,
-    /// For more than that.
+    /// Whether to wait for more.
     pub waits: bool,
 }
 
-/// Runs in one log: each has its share of the answer's text.
+/// Limit for the runs in one log: each has its share of the answer's text.
 const LOGGED: u64 = 50;
 
 impl SessionLogs {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let after = match fields.get("after") {
@@ -156,15 +156,15 @@ impl SessionLogs {
 /// Whether a call of `session_top` wants ended sessions, too.
 ///
 /// # Errors
-/// What is wrong with it, and what to do.
+/// When the request is invalid; the message says what to do.
 pub fn all_of(arguments: &Map<String, Value>) -> Result<bool> {
     Fields(arguments).flag("all")
 }
 
-/// The session that a call names.
+/// Returns the session that a call names.
 ///
 /// # Errors
-/// What is wrong with it, and what to do.
+/// When the request is invalid; the message says what to do.
 pub fn session_of(arguments: &Map<String, Value>) -> Result<SessionId> {
     let id = Fields(arguments).text("session_id")?;
     let id = id.ok_or_else(|| {

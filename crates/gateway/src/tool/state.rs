@@ -1,5 +1,4 @@
-//! What the kernels know, as a model wants it: what the session has made its
-//! own, without secrets.
+//! The state of the kernels for a model: what belongs to the session itself, without secrets.
 
 use super::answers::{HistoryRow, Success};
 use crate::text::{mask, mask_text};
@@ -8,14 +7,14 @@ use serde_json::{Map, Value};
 use sessile_protocol::{CHANGED_LIMITS, CHANGED_VARIABLES};
 use sessile_store::Entry;
 
-/// Runs that are told with a state; the history has more.
+/// How many runs a state lists; the history has more.
 pub const HISTORY: u64 = 5;
 
-/// Characters of a value, and of a command.
+/// Limits for the characters of a value, and of a command.
 const VALUE: usize = 150;
 const COMMAND: usize = 200;
 
-/// Variables of the environment that shells and launchers set by themselves.
+/// Environment variables that shells and launchers set by themselves.
 const OWN: [&str; 6] = ["PWD", "OLDPWD", "SHLVL", "_", "SESSILE_SESSION_ID", "PS1"];
 
 /// How much of a state is wanted.
@@ -27,15 +26,15 @@ pub enum Extent {
     All,
 }
 
-/// What the kernels know.
+/// The state of the kernels.
 #[derive(Clone, Debug, Serialize)]
 pub struct State {
     state: Map<String, Value>,
 }
 
 impl State {
-    /// From the state of live kernels, with what has changed in them: the parts
-    /// that an agent looks for are at the top.
+    /// Returns the state of live kernels, with their changes: the parts that an agent
+    /// looks for are at the top.
     #[must_use]
     pub fn of(mut state: Map<String, Value>, history: Vec<Entry>, extent: Extent) -> Success<Self> {
         gather(&mut state);
@@ -56,7 +55,7 @@ impl State {
     }
 }
 
-/// The parts of all live kernels that an agent looks for at the top.
+/// Moves the parts that an agent looks for to the top, from all live kernels.
 fn gather(state: &mut Map<String, Value>) {
     let kernels = state.get("kernels").and_then(Value::as_object).cloned().unwrap_or_default();
     for name in ["functions", "imports"] {
@@ -94,8 +93,8 @@ fn forget(kernel: &mut Map<String, Value>) {
     kernel.shift_remove(CHANGED_LIMITS);
 }
 
-/// Leaves out what was inherited and is unchanged, what is told elsewhere in the
-/// state, and what is empty.
+/// Leaves out what was inherited and is unchanged, what is elsewhere in the state, and
+/// what is empty.
 fn keep_own(state: &mut Map<String, Value>) {
     let directory = state.get("working_dir").cloned().unwrap_or_default();
     let path = state.get("env_vars").and_then(|env| env.get("PATH")?.as_str()).map(str::to_owned);
@@ -115,7 +114,7 @@ fn keep_own(state: &mut Map<String, Value>) {
         if kernel.get("working_dir") == Some(&directory) {
             kernel.shift_remove("working_dir");
         }
-        // Of a shell, names; of others, with what they take.
+        // A shell's functions are names only; others have their parameters.
         let is_listed = |functions: &Value| {
             functions.as_array().is_some_and(|all| all.iter().all(Value::is_string))
         };
@@ -144,7 +143,7 @@ fn keep_own(state: &mut Map<String, Value>) {
     }
 }
 
-/// Of the environment and the limits, what is not as it was at first.
+/// Keeps only the changes of the environment and the limits.
 fn keep_changes(kernel: &mut Map<String, Value>) {
     let changed = kernel.shift_remove(CHANGED_VARIABLES);
     if let (Some(Value::Array(changed)), Some(Value::Object(env))) =
@@ -159,7 +158,7 @@ fn keep_changes(kernel: &mut Map<String, Value>) {
     };
 }
 
-/// What a launcher of an interpreter (pyenv, nvm) has set for it.
+/// Whether a launcher of an interpreter (pyenv, nvm) has set the variable.
 fn is_launchers(name: &str, value: &Value, path: Option<&str>) -> bool {
     let is_longer_path = || {
         let (value, path) = (value.as_str().unwrap_or_default(), path.unwrap_or("\0"));
@@ -177,7 +176,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Shortens all texts in it.
+/// Shortens all texts in a value.
 fn shorten(value: &mut Value, most: usize) {
     match value {
         Value::String(text) => {
@@ -192,7 +191,7 @@ fn shorten(value: &mut Value, most: usize) {
     }
 }
 
-/// Masks what looks like a secret. `name`: what it is the value of.
+/// Masks what looks like a secret. `name`: the name of the value.
 fn conceal(name: &str, value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -203,7 +202,7 @@ fn conceal(name: &str, value: &mut Value) {
         Value::Array(list) => list.iter_mut().for_each(|item| conceal(name, item)),
         Value::Object(fields) => {
             for (field, value) in fields {
-                // A value's text belongs to the value's name.
+                // These fields describe the value, so its name applies.
                 let is_description = matches!(field.as_str(), "repr" | "text" | "value");
                 conceal(if is_description { name } else { field }, value);
             }

@@ -1,4 +1,4 @@
-//! The tools for terminals of runs: what they are called with.
+//! Arguments of the tools for terminals of runs.
 
 use super::request::{Fields, refuse};
 use super::sessions::session_of;
@@ -14,7 +14,7 @@ pub struct ScreenCall {
     /// A regular expression.
     pub wait_for: Option<String>,
     pub settle_ms: Option<u64>,
-    /// For how long to wait at the most.
+    /// How long to wait at most.
     pub wait_ms: Option<u64>,
     pub look: Look,
 }
@@ -22,13 +22,13 @@ pub struct ScreenCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     Text,
-    /// And a picture besides.
+    /// With a picture as well.
     Picture,
 }
 
 impl ScreenCall {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let look = match fields.get("picture") {
@@ -56,7 +56,7 @@ pub struct KeysCall {
 
 impl KeysCall {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let screen = ScreenCall::from_arguments(arguments)?;
         let keys = Fields(arguments).text("keys")?;
@@ -77,7 +77,7 @@ pub struct ResizeCall {
 
 impl ResizeCall {
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// When the request is invalid; the message says what to do.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let (session, run) = (session_of(arguments)?, run_of(&fields)?);
@@ -88,10 +88,10 @@ impl ResizeCall {
     }
 }
 
-/// The terminal that a call of `session_exec` wants for its command.
+/// Returns the terminal that a call of `session_exec` wants for its command.
 ///
 /// # Errors
-/// What is wrong with it, and what to do.
+/// When the request is invalid; the message says what to do.
 pub fn terminal_of(arguments: &Map<String, Value>) -> Result<Option<TerminalSize>> {
     let fields = Fields(arguments);
     match fields.get("terminal") {
@@ -109,7 +109,7 @@ pub fn terminal_of(arguments: &Map<String, Value>) -> Result<Option<TerminalSize
     }
 }
 
-/// The size that is given, or the usual one.
+/// Returns the given size, or the default.
 fn size_of(fields: &Fields<'_>) -> Result<TerminalSize> {
     let usual = TerminalSize::DEFAULT;
     Ok(TerminalSize {

@@ -1,19 +1,17 @@
-//! Fields that nobody knows, which are refused by their names.
+//! Refuses unknown fields, and names them.
 
 use super::request::refuse;
 use crate::Result;
 use crate::input::nearest;
 use serde_json::{Map, Value};
 
-/// What is accepted for `command`, although no schema says so: models have
-/// written it.
+/// An undocumented alias for `command`: models have written it.
 const CODE: &str = "code";
 
-/// Refuses a field that is not among the known ones, with the one that was
-/// probably meant.
+/// Refuses a field that is not a known one, and names the one that was probably meant.
 ///
 /// # Errors
-/// The unknown field.
+/// When a field is unknown.
 pub fn check_fields<'a>(
     mut given: impl Iterator<Item = &'a str>,
     known: &Map<String, Value>,

@@ -1,10 +1,10 @@
-//! How calls are made on ARM64. The system itself goes back to a call that is to
-//! be made again, before anybody sees the registers.
+//! System calls on ARM64. The system itself goes back to a call that is to be restarted,
+//! before the registers can be read.
 
 use super::Waiting;
 use std::ffi::c_long;
 
-/// `svc #0`, which is four bytes long as all are.
+/// `svc #0`: four bytes long, like every instruction.
 const CALL: u64 = 0xd400_0001;
 const CALL_LENGTH: u64 = 4;
 
@@ -15,7 +15,7 @@ pub(super) fn waiting(registers: &libc::user_regs_struct) -> Option<Waiting> {
     Some(Waiting { number, first: registers.regs[0] })
 }
 
-pub(super) fn sites(registers: &libc::user_regs_struct) -> Vec<u64> {
+pub(super) fn syscall_sites(registers: &libc::user_regs_struct) -> Vec<u64> {
     vec![registers.pc, registers.pc.wrapping_sub(CALL_LENGTH)]
 }
 

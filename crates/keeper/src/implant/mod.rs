@@ -1,13 +1,12 @@
-//! System calls that another process makes on our behalf, while it stands still.
+//! System calls that another process makes on our behalf while it is stopped.
 //!
-//! A kernel is a program of others: nobody but the keeper can have it make a call
-//! that it does not make by itself. The process is stopped where it waits, makes
-//! the calls from the very place at which it has made its own, and then goes back
-//! to that one. It notices nothing but a wait that may be interrupted, as by any
-//! signal.
+//! A kernel is a third-party program: only the keeper can make it issue a system call
+//! that it does not make by itself. The process is stopped where it waits, makes the
+//! calls from the same place as its own call, and then goes back to that one. It notices
+//! only a wait that may be interrupted, as by any signal.
 //!
-//! Invariants: whoever is stopped goes on with the registers that it had, also
-//! when something fails; an end is left to whoever reaps; no wait is without end.
+//! Invariants: a stopped process continues with its original registers, even if something
+//! fails; its exit status is left to the code that reaps; no wait is endless.
 
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
@@ -19,13 +18,13 @@ use std::ffi::{c_int, c_long, c_void};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A process that waits stops at once. One that does not within this time is in
-/// the hands of a broken driver or disk.
+/// A waiting process stops at once. One that does not stop within this time is blocked by
+/// a broken driver or disk.
 const PATIENCE: Duration = Duration::from_secs(1);
 const NAP: Duration = Duration::from_micros(50);
 
-/// Below the stack pointer, where no function keeps anything, also where the
-/// system's calling convention leaves some bytes to leaf functions.
+/// Below the stack pointer, where no function keeps anything, even under calling
+/// conventions that leave some bytes there to leaf functions.
 const BELOW_STACK: u64 = 1024;
 
 /// A system call that a process waits in.
@@ -35,13 +34,13 @@ pub(crate) struct Waiting {
     pub(crate) first: u64,
 }
 
-/// A process that stands still.
+/// A stopped process.
 #[derive(Debug)]
 pub(crate) struct Implant {
     pid: Pid,
     registers: libc::user_regs_struct,
     waiting: Option<Waiting>,
-    /// Where an instruction is that makes a system call.
+    /// Address of an instruction that makes a system call.
     site: u64,
     /// Signals that came meanwhile.
     missed: Vec<c_int>,
@@ -68,7 +67,8 @@ impl Implant {
             let word = peek(pid, at).unwrap_or_default();
             machine::is_call(word)
         };
-        let Some(site) = machine::sites(&registers).into_iter().find(|at| is_call(*at)) else {
+        let Some(site) = machine::syscall_sites(&registers).into_iter().find(|at| is_call(*at))
+        else {
             return Err(Self::let_go(pid, io::ErrorKind::ResourceBusy.into()));
         };
         Ok(Self { pid, registers, waiting, site, missed })
@@ -79,17 +79,17 @@ impl Implant {
         error
     }
 
-    /// The call that it was stopped in, if it waits.
+    /// Returns the call that it was stopped in, if it waits.
     pub(crate) fn waiting(&self) -> Option<Waiting> {
         self.waiting
     }
 
-    /// Has it make a call.
+    /// Makes it issue a call.
     pub(crate) fn call(&mut self, number: c_long, arguments: &[u64]) -> io::Result<u64> {
         let mut registers = self.registers;
         machine::prepare(&mut registers, self.site, number, arguments);
         write_registers(self.pid, &registers)?;
-        // Once when the call begins, and once when it is over.
+        // One stop when the call begins, and one when it is over.
         for _ in 0..2 {
             loop {
                 trace(libc::PTRACE_SYSCALL, self.pid, 0, 0)?;
@@ -101,14 +101,14 @@ impl Implant {
             }
         }
         let result = machine::result(&read_registers(self.pid)?);
-        // As the system returns errors: the last page of numbers.
+        // The system returns errors as the last page of numbers.
         match i32::try_from(result.wrapping_neg()) {
             Ok(code @ 1..=4095) => Err(io::Error::from_raw_os_error(code)),
             Ok(_) | Err(_) => Ok(result),
         }
     }
 
-    /// Memory of it that nobody uses: a few words.
+    /// Returns a few words of unused memory in it.
     pub(crate) fn room(&self) -> u64 {
         (machine::stack(&self.registers) - BELOW_STACK) & !0xf
     }
@@ -138,12 +138,12 @@ impl Drop for Implant {
 struct Stop(c_int);
 
 impl Stop {
-    /// At the beginning or the end of a system call.
+    /// Whether it is at the beginning or the end of a system call.
     fn is_call(self) -> bool {
         libc::WSTOPSIG(self.0) == libc::SIGTRAP | 0x80
     }
 
-    /// Because of a signal, which it has not got.
+    /// Returns the signal that stopped it, which it has not received.
     fn signal(self) -> Option<c_int> {
         let is_event = self.0 >> 16 != 0;
         (!is_event && !self.is_call()).then(|| libc::WSTOPSIG(self.0))
@@ -167,7 +167,7 @@ fn until_stopped(pid: Pid) -> io::Result<Stop> {
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// Takes note of a stop. An end stays to be reaped.
+/// Consumes a stop. An exit stays to be reaped.
 fn stopped(pid: Pid) -> io::Result<Option<Stop>> {
     let number = pid.as_raw_nonzero().get();
     let kinds = libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
@@ -194,13 +194,13 @@ fn stopped(pid: Pid) -> io::Result<Option<Stop>> {
 
 fn trace(request: u32, pid: Pid, address: usize, data: usize) -> io::Result<c_long> {
     let pid = pid.as_raw_nonzero().get();
-    // SAFETY: who calls this passes numbers, or a pointer to what the request
-    // reads or writes.
+    // SAFETY: the caller passes numbers, or a pointer to what the request reads or
+    // writes.
     let result = unsafe { libc::ptrace(request, pid, address as *mut c_void, data as *mut c_void) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// A word of its memory. Any number is one, so errors are told apart by `errno`.
+/// Reads a word of its memory. Every number is a valid word, so `errno` signals an error.
 fn peek(pid: Pid, at: u64) -> io::Result<u64> {
     let pid = pid.as_raw_nonzero().get();
     // SAFETY: only numbers are passed; `errno` is this thread's own.
@@ -214,11 +214,11 @@ fn peek(pid: Pid, at: u64) -> io::Result<u64> {
     }
 }
 
-/// The general registers, by the system's number for them.
+/// The system's number for the general registers.
 const GENERAL: usize = 1;
 
 fn read_registers(pid: Pid) -> io::Result<libc::user_regs_struct> {
-    // SAFETY: all zeroes is a value of it.
+    // SAFETY: all zeroes is a valid value of it.
     let mut registers = unsafe { std::mem::zeroed::<libc::user_regs_struct>() };
     let mut place = place_of(&mut registers);
     trace(libc::PTRACE_GETREGSET, pid, GENERAL, (&raw mut place) as usize)?;

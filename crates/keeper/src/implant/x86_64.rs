@@ -1,14 +1,14 @@
-//! How calls are made on x86-64.
+//! System calls on x86-64.
 
 use super::Waiting;
 use std::ffi::c_long;
 
-/// `syscall`, which is two bytes long.
+/// `syscall`: two bytes long.
 const CALL: u64 = 0x050f;
 const CALL_LENGTH: u64 = 2;
 
-/// What a call that was interrupted, and is to be made again, has returned: none
-/// of these is ever seen by the program.
+/// Results of a call that was interrupted and is to be restarted: the program never sees
+/// any of them.
 const AGAIN: [i64; 3] = [-512, -513, -514];
 
 pub(super) fn waiting(registers: &libc::user_regs_struct) -> Option<Waiting> {
@@ -16,7 +16,7 @@ pub(super) fn waiting(registers: &libc::user_regs_struct) -> Option<Waiting> {
     (number >= 0).then_some(Waiting { number, first: registers.rdi })
 }
 
-pub(super) fn sites(registers: &libc::user_regs_struct) -> Vec<u64> {
+pub(super) fn syscall_sites(registers: &libc::user_regs_struct) -> Vec<u64> {
     vec![registers.rip.wrapping_sub(CALL_LENGTH)]
 }
 
@@ -36,7 +36,7 @@ pub(super) fn prepare(
         given;
     registers.rip = site;
     registers.rax = number.cast_unsigned();
-    // In no call, so that none is made again.
+    // Marks that it is in no call, so that none is restarted.
     registers.orig_rax = u64::MAX;
 }
 
@@ -48,7 +48,7 @@ pub(super) fn stack(registers: &libc::user_regs_struct) -> u64 {
     registers.rsp
 }
 
-/// It goes on with the call that it was stopped in.
+/// Restores the call that it was stopped in.
 pub(super) fn resume(registers: &mut libc::user_regs_struct) {
     let was_in_call = registers.orig_rax.cast_signed() >= 0;
     if was_in_call && AGAIN.contains(&registers.rax.cast_signed()) {

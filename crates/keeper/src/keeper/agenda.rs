@@ -1,8 +1,8 @@
-//! What is yet to be decided, and what is yet to be done.
+//! Pending decisions and effects.
 //!
-//! Facts go to the session, which decides; effects are what it decided. All
-//! effects are performed before the next fact is looked at, and whoever
-//! performs one only adds to the agenda: nothing is decided meanwhile.
+//! Facts go to the session, which decides; effects are its decisions. All effects are
+//! performed before the next fact is handled. Performing an effect only adds to the
+//! agenda: nothing is decided meanwhile.
 
 use sessile_session::operations::Event;
 use sessile_session::{Effect, Input};
@@ -19,7 +19,7 @@ pub(super) struct Agenda {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fact {
     Input(Input),
-    /// Of what is done with it as a whole.
+    /// About an operation on the session as a whole.
     Event(Event),
 }
 
@@ -44,12 +44,13 @@ impl Agenda {
         self.effects.extend(effects);
     }
 
-    /// False when somebody is at it already, who will come to everything.
+    /// Returns false if the agenda is being worked off already; that call handles
+    /// everything.
     pub(super) fn begin(&mut self) -> bool {
         !std::mem::replace(&mut self.is_under_way, true)
     }
 
-    /// The next item; none when everything is done.
+    /// Returns the next item; none when everything is done.
     pub(super) fn next(&mut self) -> Option<Item> {
         let effect = self.effects.pop_front().map(Item::Perform);
         let item = effect.or_else(|| self.facts.pop_front().map(Item::Decide));

@@ -1,10 +1,10 @@
-//! Processes that start others without end, in a sandbox that limits how many
-//! there are: the limit keeps the machine, this keeps the session. What nobody
-//! waits for any more and still takes all places is ended.
+//! Fork bombs in a sandbox with a process limit. The limit protects the machine; this
+//! module protects the session: it ends processes that no run waits for and that still
+//! use up the limit.
 //!
-//! That takes a few looks, with pauses, in which the keeper does other things. The
-//! run's end is withheld meanwhile: its answer tells what was done, and the next run
-//! has processes to spare.
+//! This takes several checks with pauses, in which the keeper does other work. Meanwhile
+//! the run's end is withheld: its answer reports what was done, and the next run has
+//! processes to spare.
 
 use super::live::Force;
 use super::reports::RunEnd;
@@ -16,56 +16,57 @@ use sessile_sandbox::limits::Mechanism;
 use sessile_session::Tick;
 use std::collections::BTreeMap;
 
-/// Within this a program that starts others without end has tried again, or has
-/// used the processor: longer than the tenth of a second in which a limit on CPUs
-/// may keep it waiting. Only a run in which the limit was met waits for it.
+/// Time within which a fork bomb has tried again, or has used the processor: longer than
+/// the tenth of a second for which a CPU limit may suspend it. Only a run that met the
+/// process limit waits for it.
 const WATCH: Tick = 120;
 
-/// How often that is waited for, while those that may go on wait for the processor: on
-/// a busy machine a sandbox comes last, and its bomb does nothing for seconds.
+/// How often to wait while some of the processes wait for the processor: on a busy
+/// machine a sandbox comes last, and its bomb does nothing for seconds.
 const WATCHES: u32 = 40;
 
-/// Each look finds those that were started during the last one. At the limit
+/// Each look finds the processes that were started during the last one. At the limit
 /// there are none.
 const LOOKS: u32 = 20;
 
 const ROUNDS: u32 = 20;
 const PAUSE: Tick = 5;
 
-/// How a run has come to its end, as far as it matters here.
+/// How a run has ended, as far as it matters here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) run: Option<RunNo>,
     pub(super) force: Force,
-    /// A process could not be started meanwhile: it was counted, or the shell has
-    /// ended with the status that says so.
+    /// A process could not be started meanwhile: this was counted, or the shell's exit
+    /// status says so.
     pub(super) was_refused: bool,
 }
 
-/// Looks at what is left, one after the other.
+/// Successive checks on the processes that are left.
 #[derive(Debug)]
 pub(super) struct Watch {
     run: Option<RunNo>,
     limit: u64,
     signs: Signs,
     stage: Stage,
-    /// What is to be told of it.
+    /// The note to add to the run.
     told: Option<String>,
 }
 
-/// What shows that something goes on.
+/// Evidence that the processes go on.
 #[derive(Clone, Copy, Debug)]
 enum Signs {
     /// Processes that could not be started.
     Refusals,
-    /// Nobody counts refusals there: those who are there, and work.
+    /// Processor time of the processes that are left, if refusals are not counted.
     Work,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// Whether it goes on is seen by comparing. Of a run that was made to end nothing
-    /// may be left; one that was just being started shows only after a while.
+    /// Comparing counts shows whether the processes go on. Of a run that was forced to
+    /// end nothing may be left; a process that was just being started shows only after a
+    /// while.
     Seeing {
         before: u64,
         cleared: Option<Clearing>,
@@ -74,7 +75,7 @@ enum Stage {
     Ending(Clearing),
 }
 
-/// All that a run has left is ended, until there is nothing more of it.
+/// Ends all that a run has left, until nothing is found any more.
 #[derive(Clone, Copy, Debug)]
 struct Clearing {
     whose: Option<RunNo>,
@@ -89,35 +90,35 @@ enum Then {
     Stop,
 }
 
-/// What takes most places.
+/// The run whose processes use up most of the limit.
 #[derive(Clone, Copy, Debug)]
 struct Crowd {
     run: Option<RunNo>,
-    /// Some of it would go on, and waits for the processor.
+    /// Some of its processes are runnable and wait for the processor.
     has_to_wait: bool,
 }
 
-/// What comes after a look.
+/// What to do after a look.
 #[derive(Debug)]
 pub(super) enum Next {
     LookAgain(Tick),
     Done(Option<String>),
 }
 
-/// The end of a run that is told later.
+/// The end of a run, to be reported later.
 #[derive(Debug)]
-pub(super) struct Withheld {
+pub(super) struct DelayedEnd {
     watch: Watch,
     due: Tick,
     end: RunEnd,
 }
 
 impl Keeper {
-    /// After a run: how to look after what it, or an earlier one, has left, if that may
-    /// go on starting processes at the limit.
+    /// Returns how to watch what a run, or an earlier one, has left, if those processes
+    /// may go on starting others at the limit.
     pub(super) fn watch_bomb(&self, ended: Ended) -> Option<Watch> {
         let confined = self.home.confined.as_ref()?;
-        let held = confined.hold().pids?;
+        let held = confined.limits().pids?;
         let limit = held.limit;
         let (has_met_limit, signs) = match held.by {
             Mechanism::Groups(_) => (ended.was_refused, Signs::Refusals),
@@ -134,7 +135,7 @@ impl Keeper {
         if !has_met_limit {
             return None;
         }
-        // If it had to be made to end, what is left of it would only grow again.
+        // If the run was forced to end, its leftovers would only grow again.
         let stage = match ended.force {
             Force::Signals | Force::SignalsInCrowd => {
                 Stage::Ending(Clearing { whose: ended.run, rounds: 0, ended: 0, then: Then::See })
@@ -144,27 +145,27 @@ impl Keeper {
         Some(Watch { run: ended.run, limit, signs, stage, told: None })
     }
 
-    /// Whether half of the processes that may be there are there, where nobody counts
-    /// those that could not be started.
+    /// Whether at least half of the allowed processes exist, under a mechanism that does
+    /// not count refusals.
     pub(super) fn is_crowded(&self) -> bool {
         let confined = self.home.confined.as_ref();
-        let Some(held) = confined.and_then(|confined| confined.hold().pids) else { return false };
+        let Some(held) = confined.and_then(|confined| confined.limits().pids) else { return false };
         // With the first process.
         let inside = || self.own_descendants().len() as u64 + 1;
         held.by == Mechanism::UserRlimit && 2 * inside() >= held.limit
     }
 
     /// Tells a run's end when what it has left is looked after.
-    pub(super) fn withhold(&mut self, language: Language, mut watch: Watch, end: RunEnd) {
+    pub(super) fn delay_end(&mut self, language: Language, mut watch: Watch, end: RunEnd) {
         match self.first_look(&mut watch) {
             Next::Done(told) => {
-                told.into_iter().for_each(|note| self.tell(language, watch.run, note));
+                told.into_iter().for_each(|note| self.add_note(language, watch.run, note));
                 self.end_run(language, end);
             }
             Next::LookAgain(pause) => {
                 let due = self.now() + pause;
                 if let Some(live) = self.kernels.live.get_mut(&language) {
-                    live.withheld = Some(Box::new(Withheld { watch, due, end }));
+                    live.withheld = Some(Box::new(DelayedEnd { watch, due, end }));
                     self.deadlines.set_earlier(Deadline::Bombs, due);
                 }
             }
@@ -183,7 +184,7 @@ impl Keeper {
                     Next::LookAgain(pause) => withheld.due = now + pause,
                     Next::Done(told) => {
                         let run = withheld.watch.run;
-                        told.into_iter().for_each(|note| self.tell(language, run, note));
+                        told.into_iter().for_each(|note| self.add_note(language, run, note));
                         self.end_run(language, withheld.end);
                         continue;
                     }
@@ -198,9 +199,9 @@ impl Keeper {
 
     /// A kernel has died while its run's end was withheld: the run has ended as it had
     /// said.
-    pub(super) fn give_up_withheld(&mut self, language: Language) -> Option<Watch> {
+    pub(super) fn release_delayed_end(&mut self, language: Language) -> Option<Watch> {
         let live = self.kernels.live.get_mut(&language)?;
-        let Withheld { watch, end, due: _ } = *live.withheld.take()?;
+        let DelayedEnd { watch, end, due: _ } = *live.withheld.take()?;
         live.verdict = Some(end.ended.exit_code);
         if let Some(run) = self.runs.get_mut(&end.ended.run) {
             run.value = end.ended.value;
@@ -210,7 +211,7 @@ impl Keeper {
         Some(watch)
     }
 
-    /// To see whether something goes on takes a while.
+    /// Takes the first look. Whether processes go on can only be seen after a while.
     pub(super) fn first_look(&self, watch: &mut Watch) -> Next {
         match watch.stage {
             Stage::Seeing { .. } => Next::LookAgain(WATCH),
@@ -221,7 +222,8 @@ impl Keeper {
     pub(super) fn look(&self, watch: &mut Watch) -> Next {
         let clearing = match watch.stage {
             Stage::Seeing { before: _, cleared: Some(clearing), watches: _ }
-                if clearing.rounds < ROUNDS && !self.remains_of(clearing.whose).is_empty() =>
+                if clearing.rounds < ROUNDS
+                    && !self.processes_left_by(clearing.whose).is_empty() =>
             {
                 clearing
             }
@@ -245,11 +247,11 @@ impl Keeper {
             processes::signal(&stopped, Signal::KILL);
             let (rounds, ended) = (clearing.rounds + 1, clearing.ended + stopped.len());
             watch.stage = Stage::Ending(Clearing { rounds, ended, ..clearing });
-            // Those that were just being started, or were about to end, show
-            // then whose they are.
+            // By the next look it is known which run the processes belong to that were
+            // just starting or about to end.
             return Next::LookAgain(PAUSE);
         }
-        watch.told = clearing.told(watch.limit).or(watch.told.take());
+        watch.told = clearing.note(watch.limit).or(watch.told.take());
         match clearing.then {
             Then::Stop => Next::Done(watch.told.take()),
             Then::See => {
@@ -270,13 +272,14 @@ impl Keeper {
         }
     }
 
-    /// Processor time of all that was left.
+    /// Returns the processor time of all processes that are left.
     fn ticks(&self) -> u64 {
         let all = jobs::members(&self.find_jobs());
         all.iter().map(|(_, stat, _)| stat.cpu).sum()
     }
 
-    /// The run that has left the most, if that has most places.
+    /// Returns the run that has left the most processes, if these are at least half of
+    /// the limit.
     fn largest(&self, limit: u64) -> Option<Crowd> {
         let mut counts: BTreeMap<Option<RunNo>, (u64, bool)> = BTreeMap::new();
         for (_, stat, origin) in jobs::members(&self.find_jobs()) {
@@ -291,18 +294,19 @@ impl Keeper {
 
     /// What a run has left. Of whom it is not known whose they are, they are taken for
     /// its.
-    fn remains_of(&self, run: Option<RunNo>) -> Vec<Pid> {
+    fn processes_left_by(&self, run: Option<RunNo>) -> Vec<Pid> {
         let left = jobs::members(&self.find_jobs());
         let is_its = |whose: Option<RunNo>| whose.is_none() || whose == run;
         let left = left.into_iter().filter(|(_, _, origin)| is_its(origin.run));
         left.map(|(pid, _, _)| pid).collect()
     }
 
-    /// One that is stopped starts nothing; one that is killed makes room for another.
+    /// Stops all that a run has left. A stopped process starts nothing; a killed one
+    /// makes room for another.
     fn stop_all_of(&self, run: Option<RunNo>) -> Vec<Pid> {
         let mut known = Vec::new();
         for _ in 0..LOOKS {
-            let found = self.remains_of(run);
+            let found = self.processes_left_by(run);
             if found.iter().all(|pid| known.contains(pid)) {
                 return found;
             }
@@ -314,7 +318,7 @@ impl Keeper {
 }
 
 impl Clearing {
-    fn told(self, limit: u64) -> Option<String> {
+    fn note(self, limit: u64) -> Option<String> {
         let (whose, ended) = (self.whose, self.ended);
         let whose = whose.map_or_else(|| "some run".to_owned(), |run| format!("run {run}"));
         (ended > 0).then(|| {

@@ -1,4 +1,4 @@
-//! Captured states: asked for, and written to the session's directory.
+//! Captured states: requests for them, and writing them to the session's directory.
 
 use super::{Keeper, environment};
 use crate::turns::Turn;
@@ -7,8 +7,8 @@ use sessile_session::{Epoch, Input, Urgency};
 use sessile_store::{SavedKernel, timestamp};
 
 impl Keeper {
-    /// Has a kernel write its state down. In idle time only if not too many others
-    /// do: the session tries again.
+    /// Makes a kernel write down its state. In idle time, only if not too many others do
+    /// so; the session tries again.
     pub(super) fn capture(
         &mut self,
         language: Language,
@@ -25,7 +25,8 @@ impl Keeper {
             let chance = nanos / 1000 + u64::from(std::process::id());
             return self.step(Input::CaptureRefused { language, epoch, chance });
         }
-        // Before the next run it is tried again, and told.
+        // A failure is ignored here: it is tried again, and reported, before the next
+        // run.
         let _ = self.keep_private(language);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
@@ -38,7 +39,8 @@ impl Keeper {
         }
     }
 
-    /// One capture is over. Those who asked for the state want the newest one.
+    /// Handles the end of a capture. Clients that asked for the state want the newest
+    /// one.
     pub(super) fn captures_done(&mut self, language: Language) {
         if let Some(live) = self.kernels.live.get_mut(&language) {
             if live.kernel.is_capturing() {
@@ -52,12 +54,12 @@ impl Keeper {
         self.has_described(language);
     }
 
-    /// Writes down a captured state. True when the kernel can be brought back
-    /// from it.
+    /// Writes a captured state to disk. Returns true if the kernel can be restored from
+    /// it.
     pub(super) fn save(&mut self, language: Language, mut saved: SavedKernel) -> bool {
         environment::keep_changes(&self.home.env, &mut saved);
         let mut state = self.home.directory.state().unwrap_or_default();
-        // Two captures may be under way, and the older one finish last.
+        // Two captures may be in progress, and the older one may finish last.
         if state.kernels.get(&language).is_some_and(|newer| newer.as_of_run > saved.as_of_run) {
             self.has_captured_aside(&saved, language);
             return false;
@@ -65,7 +67,7 @@ impl Keeper {
         if let Some(before) = state.kernels.get(&language)
             && saved.comes_back_as_of().is_none()
         {
-            // An older one is better than none.
+            // An older dump is better than none.
             saved.dump.clone_from(&before.dump);
             saved.dump_as_of_run =
                 before.dump.as_ref().map(|_| before.dump_as_of_run.unwrap_or(before.as_of_run));
@@ -86,8 +88,8 @@ impl Keeper {
         is_written && can_restore
     }
 
-    /// A kernel starts without the state that is in a file: that one is of no
-    /// use any more.
+    /// Removes the state in a file of a kernel that starts without it: it is of no use
+    /// any more.
     pub(super) fn forget_dump(&mut self, language: Language) {
         let Some(mut state) = self.home.directory.state() else {
             return;
@@ -101,8 +103,8 @@ impl Keeper {
         }
     }
 
-    /// Takes the variables that a run had for itself alone out of the state that
-    /// its kernel left at its end.
+    /// Removes the variables that only the run had from the state that its kernel left at
+    /// its end.
     pub(super) fn without_environment_of(&self, run: RunNo, mut saved: SavedKernel) -> SavedKernel {
         if let Some(run) = self.runs.get(&run).filter(|run| !run.order.env.is_empty()) {
             let before = self.home.directory.state();

@@ -1,4 +1,4 @@
-//! The clients of a session, and what those who wait are told.
+//! The clients of a session, and the answers to those that wait.
 
 use super::waiters::{Caller, WaiterId, Waiters, WaitsFor};
 use crate::connections::Connections;
@@ -23,7 +23,7 @@ impl Clients {
         self.connections.send(caller.client, &Reply::new(caller.call, outcome), reactor);
     }
 
-    /// Answers one who waited, unless it has gone.
+    /// Answers a waiter, unless its client has gone.
     pub(super) fn answer_ticket(
         &mut self,
         ticket: WaiterId,
@@ -35,7 +35,7 @@ impl Clients {
         }
     }
 
-    /// Answers those who waited for this run, as far as it has got.
+    /// Answers the clients that wait for this run, as far as it has got.
     pub(super) fn answer_run(
         &mut self,
         (number, run): (RunNo, &Run),
@@ -52,7 +52,7 @@ impl Clients {
         }
     }
 
-    /// Answers those whose wait is over when the run waits for input.
+    /// Answers the clients whose wait is over when the run waits for input.
     pub(super) fn answer_at_input(
         &mut self,
         (number, run): (RunNo, &Run),
@@ -66,7 +66,7 @@ impl Clients {
         }
     }
 
-    /// Refuses those who waited for a run that will never get anywhere.
+    /// Refuses the clients that wait for a run which will never have a result.
     pub(super) fn refuse_run(
         &mut self,
         number: RunNo,
@@ -80,7 +80,7 @@ impl Clients {
     }
 }
 
-/// What a run has come to, for one who waited for it.
+/// Returns a run's progress, as the answer for a client that waits for it.
 fn progress(
     number: RunNo,
     run: &Run,
@@ -105,7 +105,7 @@ fn progress(
     }
 }
 
-/// What can be said of a run that somebody will not wait for any longer.
+/// Returns what is known of a run, for a client that waits no longer.
 pub(super) fn so_far(
     number: RunNo,
     run: Option<&Run>,

@@ -1,35 +1,35 @@
-//! When something is to be done although nothing happens.
+//! Timed work that no event triggers.
 
 use sessile_session::Tick;
 
-/// What is due at some time. When several are, they are met in this order.
+/// What is due at some time. If several are due, they are met in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deadline {
     /// The session has something to decide.
     Session,
-    /// What is only in memory goes to disk.
+    /// Writes to disk what is only in memory.
     Settle,
-    /// Pipes whose output is thrown away are read on.
+    /// Continues to read pipes whose excess output is thrown away.
     Excess,
-    /// Pipes of runs that take longer than a moment are read along.
+    /// Watches the pipes of runs that take longer than a moment.
     Output,
-    /// The ended stdins of runs are looked after.
+    /// Shows the end of input to runs whose stdin has ended.
     Stdins,
-    /// Terminals of runs that are over are let go of, if nobody has them.
+    /// Releases the terminals of ended runs that nothing else has open.
     Terminals,
-    /// Calls are answered, whatever there is.
+    /// Answers overdue calls with what there is.
     Calls,
-    /// Kernels that owe a report are looked at.
+    /// Checks the kernels that owe a report.
     Silence,
-    /// Interactive runs are looked at: they may wait for input.
+    /// Checks whether interactive runs wait for input.
     Prompts,
-    /// What runs have left at a limit is looked after.
+    /// Deals with processes that runs have left at a limit.
     Bombs,
-    /// Runs that their kernels could not hear of are tried again.
+    /// Tries the runs again whose kernels could not be reached.
     Deferred,
-    /// What is waited for after the end of a kernel is waited for no longer.
+    /// Ends the wait for what a dead kernel has left.
     Deaths,
-    /// What a layer without a limit has left of the disk is looked at.
+    /// Checks the disk space that a layer without a limit has left.
     Disk,
 }
 
@@ -49,19 +49,19 @@ const ALL: [Deadline; 13] = [
     Deadline::Disk,
 ];
 
-/// Each deadline once, with its time if it has one.
+/// Each deadline, with its time if it has one.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
     due: [Option<Tick>; ALL.len()],
 }
 
 impl Deadlines {
-    /// At this time, or not at all.
+    /// Sets or clears the time.
     pub(super) fn set(&mut self, deadline: Deadline, due: impl Into<Option<Tick>>) {
         self.due[deadline as usize] = due.into();
     }
 
-    /// At this time, unless it is due before.
+    /// Sets the time, unless the deadline is due earlier.
     pub(super) fn set_earlier(&mut self, deadline: Deadline, due: impl Into<Option<Tick>>) {
         let at = &mut self.due[deadline as usize];
         *at = at.iter().copied().chain(due.into()).min();
@@ -71,12 +71,12 @@ impl Deadlines {
         self.due[deadline as usize].is_some()
     }
 
-    /// When the next of them is due.
+    /// Returns when the next of them is due.
     pub(super) fn next(&self) -> Option<Tick> {
         self.due.iter().flatten().min().copied()
     }
 
-    /// Takes those that are due by now, each once.
+    /// Takes the deadlines that are due now, each once.
     pub(super) fn take_due(&mut self, now: Tick) -> impl Iterator<Item = Deadline> + use<> {
         let is_due = ALL.map(|deadline| {
             let at = &mut self.due[deadline as usize];

@@ -1,9 +1,9 @@
-//! Runs that a kernel in a sandbox cannot hear of yet.
+//! Runs whose order cannot be delivered yet to a kernel in a sandbox.
 //!
-//! It gets its orders where nobody else hears them, for which it has to wait for
-//! one (`privacy.rs`). A moment after its report it does, unless something of the
-//! user's is between, as a shell's `PROMPT_COMMAND`. Such a run is tried again, with
-//! pauses, in which the keeper does other things.
+//! Such a kernel gets its orders through a private pipe, which it can only be given while
+//! it waits for an order (`privacy.rs`). It waits a moment after its report, unless the
+//! user's code runs in between, such as a shell's `PROMPT_COMMAND`. The run is then tried
+//! again, with pauses in which the keeper does other work.
 
 use super::{Deadline, Keeper};
 use crate::privacy::PATIENCE;
@@ -11,14 +11,14 @@ use sessile_protocol::{Language, RunNo};
 use sessile_session::{Epoch, Input, Tick};
 use std::io;
 
-/// Between two attempts: as long as there have been attempts before, within these.
+/// Limits of the pause between two attempts, which is as long as the attempts so far.
 const SHORTEST: Tick = 2;
 const LONGEST: Tick = 50;
 
-/// The exit code of a run that an interrupt has ended, as shells have it.
+/// Exit code of a run that was ended by an interrupt, as in shells.
 const INTERRUPTED: i32 = 128 + libc::SIGINT;
 
-/// A run that has not begun, although it is its turn.
+/// A run that has not begun although it is its turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deferred {
     pub(super) run: RunNo,
@@ -27,7 +27,7 @@ pub(super) struct Deferred {
 }
 
 impl Keeper {
-    /// A kernel was not ready to hear of a run.
+    /// Postpones a run whose kernel is not ready for the order.
     pub(super) fn defer(&mut self, language: Language, run: RunNo) {
         let now = self.now();
         let Some(live) = self.kernels.live.get_mut(&language) else { return };
@@ -36,7 +36,7 @@ impl Keeper {
         let patience = Tick::try_from(PATIENCE.as_millis()).unwrap_or(Tick::MAX);
         if now.saturating_sub(since) >= patience {
             live.deferred = None;
-            return self.give_up_unheard(language, run, &io::ErrorKind::TimedOut.into());
+            return self.abandon_unsent(language, run, &io::ErrorKind::TimedOut.into());
         }
         let due = now + (now - since).clamp(SHORTEST, LONGEST);
         live.deferred = Some(Deferred { run, since, due });
@@ -48,7 +48,7 @@ impl Keeper {
         }
     }
 
-    /// Tries those that are due.
+    /// Tries the runs that are due.
     pub(super) fn begin_deferred(&mut self) {
         let now = self.now();
         let waiting: Vec<(Language, Epoch, Deferred)> = self
@@ -64,10 +64,10 @@ impl Keeper {
                 self.deadlines.set_earlier(Deadline::Deferred, deferred.due);
             }
         }
-        self.work_off();
+        self.process_agenda();
     }
 
-    /// Its kernel is gone.
+    /// Gives up the deferred run of a kernel that is gone.
     pub(super) fn give_up_deferred(&mut self, language: Language) {
         let Some(live) = self.kernels.live.get_mut(&language) else { return };
         let Some(Deferred { run: number, .. }) = live.deferred.take() else { return };
@@ -77,7 +77,8 @@ impl Keeper {
         }
     }
 
-    /// A run that is pressed to end, and has not begun, has ended. True if it was one.
+    /// Ends a run that is pressed to end before it has begun. Returns true if there was
+    /// one.
     pub(super) fn end_deferred(&mut self, language: Language, epoch: Epoch) -> bool {
         let live = self.kernels.live.get_mut(&language);
         let Some(Deferred { run: number, .. }) = live.and_then(|live| live.deferred.take()) else {

@@ -1,5 +1,5 @@
-//! A layer without a limit of its own must not fill the disk: whoever writes to it
-//! when little is left is ended. What was written stays, and the session goes on.
+//! Keeps a layer without a size limit from filling the disk: processes that write when
+//! little space is left are ended. What was written stays, and the session goes on.
 
 use super::{Deadline, Keeper};
 use crate::processes;
@@ -8,21 +8,21 @@ use sessile_sandbox::limits::{Look, SOONEST, Stop};
 use sessile_session::Tick;
 use std::time::Duration;
 
-/// Most runs are over before the first look.
+/// Most runs have ended before the first check.
 const FIRST: Duration = SOONEST.saturating_mul(2);
 
-/// Each finds those that were started during the last one.
+/// Each round finds the processes that were started during the last one.
 const ROUNDS: u32 = 3;
 
 impl Keeper {
-    /// A run begins.
+    /// Starts the checks when a run begins.
     pub(super) fn watch_disk(&mut self, now: Tick) {
         if self.home.confined.as_ref().is_some_and(|confined| confined.disk().is_some()) {
             self.deadlines.set_earlier(Deadline::Disk, now + ticks(FIRST));
         }
     }
 
-    /// Looks, and goes on looking as long as anything runs.
+    /// Checks the disk, and goes on checking as long as anything runs.
     pub(super) fn look_at_disk(&mut self) {
         let Some(confined) = &self.home.confined else { return };
         let Some(disk) = confined.disk() else { return };
@@ -39,8 +39,8 @@ impl Keeper {
         }
     }
 
-    /// Programs at first. If that does not help, it is a kernel itself that writes:
-    /// it comes back with its last state.
+    /// Ends programs at first. If that does not help, a kernel itself writes: it is ended
+    /// and comes back with its last state.
     fn end_writers(&self, stop: Stop) {
         for _ in 0..ROUNDS {
             let is_ended = |pid: &Pid| match stop {

@@ -1,12 +1,12 @@
-//! A kernel process that is gone: what it has left comes first, and only then is
-//! its death told to the session.
+//! The death of a kernel process: its leftovers are dealt with first, and only then is
+//! the session told.
 //!
 //! ```text
 //!  reaped ─► Capturing ─► Clearing ─► told
 //! ```
 //!
-//! Both stages are skipped where there is nothing to wait for. They wait for events
-//! and deadlines, and the keeper does other things meanwhile.
+//! Both stages are skipped if there is nothing to wait for. They wait for events and
+//! deadlines; the keeper does other work meanwhile.
 
 use super::bombs::{Next, Watch};
 use super::resources::Ending;
@@ -16,10 +16,10 @@ use sessile_protocol::{Code, Failure, Language};
 use sessile_session::{Input, Tick};
 use sessile_store::SavedKernel;
 
-/// How long a dead kernel's last capture, done by a fork of it, is waited for.
+/// How long to wait for a dead kernel's last capture, written by a fork of it.
 const CAPTURE_PATIENCE: Tick = 200;
 
-/// A kernel that is gone, and what is waited for.
+/// A kernel that is gone, and the stage of its death.
 #[derive(Debug)]
 pub(super) struct Death {
     exit_code: i32,
@@ -29,20 +29,21 @@ pub(super) struct Death {
 
 #[derive(Debug)]
 enum Stage {
-    /// A capture is written by a fork of the kernel, which may outlive it by a few
-    /// milliseconds; it is worth more than an older one.
+    /// A fork of the kernel still writes a capture. It may outlive the kernel by a few
+    /// milliseconds, and its capture is worth more than an older one.
     Capturing,
-    /// What runs have left at a limit: a new kernel would find no place.
+    /// Processes that runs have left fill the process limit: a new kernel would find no
+    /// place.
     Clearing { watch: Box<Watch>, left_state: bool },
 }
 
 impl Keeper {
-    /// A kernel process is gone, and reaped.
+    /// Handles the end of a kernel process that was reaped.
     pub(super) fn kernel_died(&mut self, language: Language, exit_code: i32) {
         if self.kernels.live.get(&language).is_none_or(|live| live.death.is_some()) {
             return;
         }
-        // What it reported before it died counts.
+        // Reports that it sent before it died count.
         while self.read_reports(language) {}
         if self.is_capturing(language) {
             self.dies(language, exit_code, CAPTURE_PATIENCE, Stage::Capturing);
@@ -52,7 +53,7 @@ impl Keeper {
     }
 
     /// Goes on with those that have waited long enough.
-    pub(super) fn go_on_dying(&mut self) {
+    pub(super) fn continue_deaths(&mut self) {
         let now = self.now();
         let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
         for language in languages {
@@ -68,7 +69,7 @@ impl Keeper {
     }
 
     /// A kernel has reported, perhaps after its end: that its capture is done.
-    pub(super) fn dead_has_reported(&mut self, language: Language) {
+    pub(super) fn note_report_of_dead(&mut self, language: Language) {
         if self.is_capturing(language) {
             return;
         }
@@ -79,7 +80,7 @@ impl Keeper {
         }
     }
 
-    /// Nothing of the session is left that could be waited for.
+    /// Completes all pending deaths: no process of the session is left to wait for.
     pub(super) fn tell_of_deaths(&mut self) {
         let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
         for language in languages {
@@ -124,37 +125,38 @@ impl Keeper {
         (watch, next): (Box<Watch>, Next),
     ) {
         match next {
-            // In a session that ends, no new kernel needs a place.
+            // A session that ends needs no place for a new kernel.
             Next::LookAgain(pause) if self.session.is_open() => {
                 self.dies(language, exit_code, pause, Stage::Clearing { watch, left_state });
             }
-            Next::LookAgain(_) => self.told_of_dead(language, exit_code, left_state, None),
-            Next::Done(told) => self.told_of_dead(language, exit_code, left_state, told),
+            Next::LookAgain(_) => self.report_death(language, exit_code, left_state, None),
+            Next::Done(told) => self.report_death(language, exit_code, left_state, told),
         }
     }
 
-    /// Its state is on disk by now, if it could write that.
+    /// Saves the state that the dead kernel has left, if it could write one, and deals
+    /// with its leftovers.
     fn look_after_dead(&mut self, language: Language, exit_code: i32) {
-        let withheld = self.give_up_withheld(language);
+        let withheld = self.release_delayed_end(language);
         self.give_up_deferred(language);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
         let (current, verdict) = (live.current, live.verdict);
-        let (last_words, farewell) = (live.kernel.last_words(), live.farewell);
+        let (final_state, farewell) = (live.kernel.final_state(), live.farewell);
         let as_of = current.or(farewell).or(self.session.idle_as_of(language)).unwrap_or_default();
-        let left_state = last_words.is_some_and(|saved| {
+        let left_state = final_state.is_some_and(|saved| {
             let saved = SavedKernel { as_of_run: as_of, ..saved };
             let saved = self.without_environment_of(as_of, saved);
             self.save(language, saved)
         });
         // The end of a session, or a reset, is no accident.
         if !left_state && verdict.is_none() && self.session.is_open() {
-            self.tell(language, current, death(language, exit_code));
+            self.add_note(language, current, death(language, exit_code));
         }
         let watch = self.tell_of_limits(language, current, Ending::Death, None);
         let Some(watch) = withheld.or(watch) else {
-            return self.told_of_dead(language, exit_code, left_state, None);
+            return self.report_death(language, exit_code, left_state, None);
         };
         let mut watch = Box::new(watch);
         let next = self.first_look(&mut watch);
@@ -162,7 +164,7 @@ impl Keeper {
     }
 
     /// The session learns of it.
-    fn told_of_dead(
+    fn report_death(
         &mut self,
         language: Language,
         exit_code: i32,
@@ -175,7 +177,7 @@ impl Keeper {
         let (epoch, current) = (live.epoch, live.current);
         let exit_code = live.verdict.unwrap_or(exit_code);
         let directory = live.directory.clone();
-        note.into_iter().for_each(|note| self.tell(language, current, note));
+        note.into_iter().for_each(|note| self.add_note(language, current, note));
         if let Some(said) = kernels::complaints(&self.home.outside(&directory)) {
             let message = format!("{language} does not come up; it says: {said}");
             let failure = Failure::in_words(Code::KernelUnavailable, message);
@@ -183,7 +185,7 @@ impl Keeper {
         }
         self.note_losses(language, current, left_state);
         self.finish_output(language);
-        self.lose_terminal(language);
+        self.drop_terminal(language);
         self.kernels.live.remove(&language);
         self.answer_inspectors(language);
         self.images_lose_kernel(language, epoch);

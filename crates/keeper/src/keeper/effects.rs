@@ -1,39 +1,39 @@
-//! Doing what the session decided.
+//! Carries out the session's decisions.
 
 use super::launching::{launch, letter};
 use super::live::Force;
 use super::records::release;
-use super::refusals::Whose;
+use super::refusals::RefusalScope;
 use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
 use super::waiters::WaitsFor;
 use super::{Deadline, Keeper, Lifecycle};
 use crate::absence::Watch;
 use crate::kernels::{LastState, Order, Stdin};
-use crate::privacy::{Beside, Kernels, MOMENT, Privacy, REPAIR, When, has_lost_pipe};
+use crate::privacy::{Kernels, MOMENT, Neighbours, Privacy, REPAIR, When, has_lost_pipe};
 use crate::processes;
-use crate::shortage::told;
+use crate::shortage::describe;
 use rustix::process::Signal;
 use sessile_protocol::{
     Answer, BootPurpose, Code, Failure, Language, Reset, RunNo, Shortage, format_duration,
 };
 use sessile_session::{
-    Effect, Ending, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick, Why,
+    CancelReason, Effect, Ending, Epoch, Input, Outcome, Pressure, Source, Teardown, Tick,
 };
 use sessile_store::{SessionStatus, timestamp};
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// A run that has waited for less in the queue has not noticeably done so: that
-/// is how long an interpreter takes to come up.
+/// A shorter wait in the queue is not worth a note: it is how long an interpreter takes
+/// to start.
 const WORTH_TELLING: Tick = 1000;
 
-/// The exit code of a run that was not begun: as a shell's, for what cannot be
-/// executed.
+/// Exit code of a run that was not begun: the one that shells use for a command that
+/// cannot be executed.
 const NOT_BEGUN: i32 = 126;
 
-/// A run that takes longer than this has its output read along.
+/// A run that takes longer than this has its output read while it runs.
 const WATCH_AFTER: Tick = 2;
 
 impl Keeper {
@@ -72,7 +72,7 @@ impl Keeper {
         }
     }
 
-    /// A kernel that was replaced. What it started goes on.
+    /// Removes a kernel that was replaced. The processes that it started go on.
     fn discard(&mut self, language: Language) {
         let Some(live) = self.kernels.live.get(&language) else {
             return;
@@ -81,7 +81,7 @@ impl Keeper {
             processes::signal(&[live.pid], Signal::KILL);
         }
         let (directory, epoch) = (live.directory.clone(), live.epoch);
-        self.lose_terminal(language);
+        self.drop_terminal(language);
         if let Some(live) = self.kernels.live.remove(&language) {
             self.reactor.remove(&live.reports);
         }
@@ -132,7 +132,7 @@ impl Keeper {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return self.defer(language, number);
             }
-            Err(error) => return self.give_up_unheard(language, number, &error),
+            Err(error) => return self.abandon_unsent(language, number, &error),
         }
         self.watch_disk(now);
         let beside = self.beside_kernels();
@@ -171,7 +171,7 @@ impl Keeper {
             output: [live.stdout.path(), live.stderr.path()],
             env: env.as_ref().unwrap_or(&run.order.env),
             terminal: terminal.as_ref().map(TerminalOrder::as_order),
-            // Processes in a sandbox have other numbers.
+            // Processes in a sandbox have other pids there.
             floor: match self.home.confined {
                 Some(_) => None,
                 None => live.floor.map(|pid| pid.as_raw_nonzero().get().unsigned_abs()),
@@ -181,17 +181,17 @@ impl Keeper {
         if begun.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
             && let Some(confined) = &self.home.confined
         {
-            // Something of the user's has closed its descriptors, just now.
+            // The user's code has just closed the kernel's descriptors.
             let (kernel, when) = ((&mut *live.kernel, live.pid), When::Lost(REPAIR));
             begun = Privacy::ensure(&mut live.privacy, kernel, confined, beside, when)
                 .and_then(|_| live.kernel.begin(&order));
             if let Err(error) = begun {
-                return self.give_up_unheard(language, number, &error);
+                return self.abandon_unsent(language, number, &error);
             }
         }
         if let Err(error) = begun {
             // Nothing was sent: the kernel is as it was.
-            let told = told(&error, Shortage::in_scratch);
+            let told = describe(&error, Shortage::in_scratch);
             run.notes.push(format!("the run could not be handed to {language}: {told}"));
             self.finish_output(language);
             self.agenda.note(Input::Reported {
@@ -209,19 +209,20 @@ impl Keeper {
         }
     }
 
-    pub(super) fn beside_kernels(&self) -> Beside {
+    pub(super) fn beside_kernels(&self) -> Neighbours {
         let is_shared = |confined| Rc::strong_count(confined) > 1;
         let shares = self.home.confined.as_ref().is_some_and(is_shared);
         let kernels =
             if shares || self.kernels.live.len() > 1 { Kernels::Some } else { Kernels::None };
-        Beside { floor: self.kernels.origins.floor(), kernels }
+        Neighbours { floor: self.kernels.origins.floor(), kernels }
     }
 
-    /// A kernel in a sandbox takes its orders where nobody else hears them.
+    /// Makes sure that a kernel in a sandbox gets its orders through a pipe that no other
+    /// process reads.
     pub(super) fn keep_private(&mut self, language: Language) -> io::Result<()> {
         let beside = self.beside_kernels();
         let live = self.kernels.live.get_mut(&language);
-        // One that is at a run gets them with the next.
+        // A busy kernel gets its private pipes before its next run.
         let live = live.filter(|live| live.current.is_none());
         match (live, &self.home.confined) {
             (Some(live), Some(confined)) => {
@@ -234,7 +235,7 @@ impl Keeper {
     }
 
     /// One that cannot is ended, and the run with it: it was not begun.
-    pub(super) fn give_up_unheard(&mut self, language: Language, number: RunNo, error: &io::Error) {
+    pub(super) fn abandon_unsent(&mut self, language: Language, number: RunNo, error: &io::Error) {
         if let Some(run) = self.runs.get_mut(&number) {
             run.notes.push(format!(
                 "the run was not begun: {language} could not be reached by a way that nobody else \
@@ -250,7 +251,8 @@ impl Keeper {
     }
 
     fn press(&mut self, language: Language, epoch: Epoch, pressure: Pressure) {
-        // Before it: most of a bomb may go with the first press, and grow again.
+        // Checked before the press: it may end most of a fork bomb, which then grows
+        // again.
         let is_crowded = self.is_crowded();
         let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
         let Some(live) = live else {
@@ -263,8 +265,8 @@ impl Keeper {
         if self.end_deferred(language, epoch) {
             return;
         }
-        // An interpreter that is deep in a read notices the interrupt when the
-        // read comes back; but the interrupt has to be there first.
+        // An interpreter inside a blocking read notices the interrupt only when the read
+        // returns, so the interrupt must be sent before the input is cut.
         let current = self.kernels.live.get(&language).and_then(|live| live.current);
         if pressure > Pressure::Interrupt
             && let Some(run) = current
@@ -275,14 +277,14 @@ impl Keeper {
 
     /// Tells the session when a run last gave a sign of life.
     fn listen(&mut self, language: Language, epoch: Epoch, run: RunNo) {
-        // What it has written and nobody has read yet is one.
+        // Output that has not been read yet is a sign of life too.
         self.catch_up(run);
         let at = self.runs.get(&run).map_or(0, |run| run.last_sign);
         self.agenda.note(Input::Heard { language, epoch, run, at });
     }
 
     fn complete(&mut self, number: RunNo, outcome: Outcome) {
-        self.take_refusals(Whose::Own);
+        self.take_refusals(RefusalScope::Own);
         let Some(run) = self.runs.get_mut(&number) else {
             return;
         };
@@ -298,12 +300,12 @@ impl Keeper {
         }
         run.finish(outcome);
         self.records.record(number, run, &self.home.directory);
-        // Whoever has followed it may look at the files next.
+        // A client that has followed the run may look at the files next.
         let follows = |waits_for: &WaitsFor| !matches!(waits_for, WaitsFor::Result(_));
         if !self.records.history.is_complete() && self.clients.waiters.any_of_run(number, follows) {
             let _ = self.records.history.complete();
         }
-        // Who only wants the result has it before anything else goes to disk.
+        // Clients that only want the result get it before anything else goes to disk.
         self.answer_waiters(number, false);
         self.busy_polling.run_ended(Instant::now());
         self.kernels.origins.seal(number);
@@ -318,25 +320,25 @@ impl Keeper {
         }
     }
 
-    fn cancel(&mut self, number: RunNo, why: Why) {
+    fn cancel(&mut self, number: RunNo, why: CancelReason) {
         let Some(run) = self.runs.remove(&number) else {
             return;
         };
         let mut failure = cancellation(why);
-        if let (Why::Ended, Some(host)) = (why, self.records.metadata.moved_to()) {
+        if let (CancelReason::Ended, Some(host)) = (why, self.records.metadata.moved_to()) {
             failure.message = format!(
                 "the session now lives on {host}, and has ended here; ask again to have it go on here"
             );
         }
-        if let (Why::QueueTimeout, Some(limit)) = (why, run.order.queue_timeout_ms) {
+        if let (CancelReason::QueueTimeout, Some(limit)) = (why, run.order.queue_timeout_ms) {
             failure.message = self.waited_too_long(run.language, limit);
         }
-        if why == Why::NoKernel
+        if why == CancelReason::NoKernel
             && let Some(reason) = self.kernels.launch_failures.get(&run.language)
         {
             failure.clone_from(reason);
         }
-        if why != Why::Reset {
+        if why != CancelReason::Reset {
             let _ = self.home.directory.write_cancelled(number, &failure);
         }
         self.clients.refuse_run(number, &failure, &self.reactor);
@@ -376,8 +378,8 @@ impl Keeper {
             }
             Teardown::Terminate => {
                 let all = self.own_descendants();
-                // No SIGHUP besides: it would end a program in the middle of
-                // what it does upon SIGTERM.
+                // No SIGHUP in addition: it would end a program in the middle of its
+                // SIGTERM handler.
                 processes::signal(&all, Signal::TERM);
                 processes::signal(&all, Signal::CONT);
             }
@@ -386,14 +388,14 @@ impl Keeper {
         self.look_for_end();
     }
 
-    /// After a reset: the numbers go on, nothing else does.
+    /// Forgets everything after a reset, except the run numbers, which go on.
     fn forget(&mut self) {
         self.kernels.live.clear();
         self.output.forget();
         self.kernels.origins.forget();
         self.clear_checkpoints();
         for (number, _) in std::mem::take(&mut self.runs) {
-            self.clients.refuse_run(number, &cancellation(Why::Reset), &self.reactor);
+            self.clients.refuse_run(number, &cancellation(CancelReason::Reset), &self.reactor);
         }
         self.kernels.last_status.clear();
         self.home.directory.forget_runs();
@@ -402,7 +404,7 @@ impl Keeper {
         self.answer_closers();
     }
 
-    /// The session is closed, or begins anew.
+    /// Answers the clients that asked for a close or a reset.
     fn answer_closers(&mut self) {
         while let Some(waiter) =
             self.clients.waiters.take(|waiter| matches!(waiter.waits_for, WaitsFor::Close(_)))
@@ -419,7 +421,7 @@ impl Keeper {
     fn finish(&mut self, ending: Ending) {
         self.clear_checkpoints();
         self.close_left_pipes();
-        // Whoever deletes its directory wants nothing to be put there.
+        // If the session's directory was deleted, nothing is written there again.
         let is_deserted = self.home.watch.as_ref().is_some_and(Watch::finds_nothing);
         if !is_deserted {
             self.settle();
@@ -446,21 +448,21 @@ impl Keeper {
 }
 
 /// Why a run was answered without a result.
-fn cancellation(why: Why) -> Failure {
+fn cancellation(why: CancelReason) -> Failure {
     match why {
-        Why::Reset => {
+        CancelReason::Reset => {
             Failure::new(Code::RunCancelled, "the session was reset before the run had ended")
         }
-        Why::Ended => {
+        CancelReason::Ended => {
             Failure::new(Code::RunCancelled, "the session was ended before the run had ended")
         }
-        Why::Interrupted => {
+        CancelReason::Interrupted => {
             Failure::new(Code::RunCancelled, "the run was interrupted before it began")
         }
-        Why::QueueTimeout => {
+        CancelReason::QueueTimeout => {
             Failure::new(Code::QueueTimeout, "the run waited as long as it may, and never began")
         }
-        Why::NoKernel => Failure::new(
+        CancelReason::NoKernel => Failure::new(
             Code::KernelUnavailable,
             "the interpreter cannot be started; see whether it works outside of the session",
         ),

@@ -1,4 +1,4 @@
-//! The ends of processes: kernels, copies, workers, and the session's own.
+//! The ends of processes: kernels, copies, workers, and the session itself.
 
 use super::{Keeper, Lifecycle};
 use crate::absence::Watch;
@@ -8,7 +8,7 @@ use sessile_session::{self as session, Close, Input};
 use sessile_store::{SavedKernel, SessionStatus};
 
 impl Keeper {
-    /// A child of this process has ended, and was reaped.
+    /// Handles the end of a child of this process that was reaped.
     pub(crate) fn child_ended(&mut self, pid: Pid, code: i32) {
         if let Some(confined) = &self.home.confined {
             confined.has_ended(pid);
@@ -24,7 +24,7 @@ impl Keeper {
         self.operate_all(news);
     }
 
-    /// While closing: whether anything is left that could end.
+    /// While closing: checks whether any process is left.
     pub(crate) fn look_for_end(&mut self) {
         if !self.session.is_open() && self.own_children().is_empty() {
             self.tell_of_deaths();
@@ -32,8 +32,8 @@ impl Keeper {
         }
     }
 
-    /// The machine goes down, or somebody wants this keeper gone: the session
-    /// is not ended by that, the next client goes on from its last state.
+    /// Stops this keeper because the machine goes down or someone wants it gone. The
+    /// session does not end: the next client continues from its last state.
     pub(crate) fn shut_down(&mut self) {
         self.settle();
         self.records.metadata.status = SessionStatus::Lost;
@@ -44,8 +44,8 @@ impl Keeper {
         self.lifecycle = Lifecycle::Finished;
     }
 
-    /// Something was deleted from a session's directory. One whose directory is
-    /// gone is found by nobody any more, and ends with all that it has started.
+    /// Handles a deletion in the session's directory. A session whose directory is gone
+    /// can no longer be found, and ends with all that it has started.
     pub(crate) fn look_for_directory(&mut self) {
         let is_gone = self.home.watch.as_ref().is_some_and(Watch::finds_nothing);
         if is_gone && self.session.is_open() {
@@ -53,8 +53,7 @@ impl Keeper {
         }
     }
 
-    /// A first kernel that has died, and is not tried again, is the end of the
-    /// session's start.
+    /// Reports a failed start if the first kernel has died and is not tried again.
     pub(super) fn report_failed_start(&mut self, language: Language) {
         if language == self.home.boot.kernel.language && !self.kernels.live.contains_key(&language)
         {
@@ -63,7 +62,7 @@ impl Keeper {
         }
     }
 
-    /// What dies with a kernel whose state cannot be brought back.
+    /// Notes what is lost with a kernel whose state cannot be restored.
     pub(super) fn note_losses(
         &mut self,
         language: Language,
@@ -77,12 +76,12 @@ impl Keeper {
             self.home.directory.state().and_then(|mut state| state.kernels.remove(&language));
         let saved = saved.filter(|saved| saved.comes_back_as_of().is_none());
         if let Some(note) = saved.and_then(|saved| losses(language, &saved)) {
-            self.tell(language, current, note);
+            self.add_note(language, current, note);
         }
     }
 }
 
-/// What goes with a kernel that cannot be brought back, by name.
+/// Returns what is lost with a kernel that cannot be restored, by name.
 pub(super) fn losses(language: Language, saved: &SavedKernel) -> Option<String> {
     let named: Vec<String> = ["variables", "functions", "classes", "imports"]
         .iter()
@@ -94,7 +93,7 @@ pub(super) fn losses(language: Language, saved: &SavedKernel) -> Option<String> 
     (!named.is_empty()).then(|| format!("lost with the {language} process: {}", named.join("; ")))
 }
 
-/// Names in a section of a state: keys of an object, or items of a list.
+/// Returns the names in a section of a state: keys of an object, or items of a list.
 fn names_in(section: &serde_json::Value) -> Vec<String> {
     const SHOWN: usize = 20;
     let names: Vec<&str> = match section {

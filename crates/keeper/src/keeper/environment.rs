@@ -1,5 +1,5 @@
-//! The environment in a kernel's state: what differs from the session's initial
-//! one, which is all that is kept of it.
+//! The environment in a kernel's state. Only the difference from the session's initial
+//! environment is kept.
 
 use crate::limits;
 use serde_json::{Map, Value};
@@ -8,14 +8,14 @@ use sessile_store::SavedKernel;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// What a session's kernels start with.
+/// The environment that a session's kernels start with.
 type Initial = BTreeMap<OsString, OsString>;
 
-/// Where a state has its variables, and the names of those that are gone.
+/// The fields of a state for changed variables and for the names of removed ones.
 const CHANGED: &str = "env_vars";
 const REMOVED: &str = "env_removed";
 
-/// Of a whole environment, what differs from the initial one.
+/// Reduces a whole environment to its difference from the initial one.
 pub(super) fn keep_changes(initial: &Initial, saved: &mut SavedKernel) {
     let Some(Value::Object(env)) = saved.view.get_mut(CHANGED) else {
         return;
@@ -36,7 +36,7 @@ pub(super) fn keep_changes(initial: &Initial, saved: &mut SavedKernel) {
     }
 }
 
-/// A kernel's state with its whole environment, as text.
+/// Returns a kernel's state with its whole environment, as text.
 pub(super) fn whole_view(initial: &Initial, saved: SavedKernel) -> String {
     let mut view = saved.view;
     let removed = view.remove(REMOVED).unwrap_or_default();
@@ -70,7 +70,7 @@ pub(super) fn whole_view(initial: &Initial, saved: SavedKernel) -> String {
     Value::Object(view).to_string()
 }
 
-/// Sets variables back to what they were before a run that had them for itself.
+/// Sets variables back to what they were before a run that had its own values for them.
 pub(super) fn take_out<'a>(
     initial: &Initial,
     before: Option<&SavedKernel>,
@@ -97,8 +97,8 @@ pub(super) fn take_out<'a>(
     }
 }
 
-/// What a session has of this process' environment: all of it, or what its server
-/// allows.
+/// Returns the part of this process's environment that a session gets: all of it, or what
+/// its server allows.
 pub(crate) fn inherited(boot: &Boot) -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter_map(|(name, value)| match &boot.inherited {
         Some(inherited) => inherited.value(&name, value).map(|value| (name, value)),

@@ -1,5 +1,5 @@
-//! A session among others of its process: which children are its own, and what
-//! the family takes from it.
+//! A session among the others of its process: which children are its own, and what it
+//! hands to the family.
 
 use super::{Keeper, MARKER};
 use crate::labels::Label;
@@ -12,7 +12,7 @@ use sessile_session::{Close, Ending, Input};
 use std::io;
 use std::os::fd::AsFd;
 
-/// Where a session stands among those of its process.
+/// Position of a session among those of its process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Position {
     #[default]
@@ -22,29 +22,29 @@ pub(crate) enum Position {
     Younger,
 }
 
-/// What ties a session to others of its process.
+/// Links between a session and the others of its process.
 #[derive(Default)]
 pub(super) struct FamilyLinks {
     pub(super) position: Position,
-    /// It minds the process's signals.
+    /// It watches the process's signals.
     pub(super) minds_signals: bool,
     pub(super) was_signalled: bool,
-    /// The first process of the sandbox whose ends it hears of.
+    /// The init process of the sandbox whose process ends it watches.
     minds_sandbox: Option<Pid>,
-    /// Forks for the family to take in, and those to end again.
+    /// Forks that the family is to take in, and forks that are to end again.
     pub(super) new_forks: Vec<Keeper>,
     pub(super) unwanted: Vec<SessionId>,
-    /// Directories of copies that could not be made, of whichever member.
+    /// Directories of copies that could not be made, of any member, with the reasons.
     pub(super) failed_copies: Vec<(String, String)>,
     /// Processes that have copied themselves from ours, with their directories.
     pub(super) copies: Vec<(Pid, String)>,
-    /// Of a fork: whose, and whether its parent waits for it.
+    /// For a fork: its parent, and whether the parent waits for it.
     pub(super) parent: Option<SessionId>,
     pub(super) is_expected: bool,
     pub(super) fork_outcome: Option<ForkOutcome>,
 }
 
-/// A fork has come up, or has not.
+/// Whether a fork has started, or why not.
 #[derive(Debug)]
 pub(crate) struct ForkOutcome {
     pub(crate) parent: SessionId,
@@ -53,19 +53,19 @@ pub(crate) struct ForkOutcome {
 }
 
 impl FamilyLinks {
-    /// Whether a process has copied itself from ours. It may not have said yet
-    /// what it is, or be about to end.
+    /// Whether a process has copied itself from ours. It may not have reported yet, or
+    /// may be about to end.
     pub(super) fn was_copied(&self, pid: Pid) -> bool {
         self.copies.iter().any(|(copy, _)| *copy == pid)
     }
 
-    /// Whether a child of the process is this session's. What says nothing about
-    /// itself is the eldest's.
+    /// Whether a child of the process belongs to this session. A child without any mark
+    /// belongs to the eldest.
     fn owns(&self, pid: Pid, session: &SessionId, is_worker: impl Fn(Pid) -> bool) -> bool {
         let Some(stat) = processes::stat(pid).filter(|stat| !stat.has_ended()) else {
             return false;
         };
-        // A worker is a fork of this process, and says nothing of itself.
+        // A worker is a fork of this process and has no mark of its own.
         let of_keeper = processes::stat(rustix::process::getpid()).and_then(|keeper| keeper.leader);
         if stat.leader == of_keeper {
             return is_worker(pid);
@@ -73,7 +73,7 @@ impl FamilyLinks {
         if let Some(marked) = processes::variable(pid, MARKER) {
             return marked == session.as_str();
         }
-        // It has thrown its environment away.
+        // The process has discarded its environment.
         let label = Label::of_process(pid);
         if label == Label::of_process(rustix::process::getpid()) {
             return self.position == Position::Eldest;
@@ -81,7 +81,8 @@ impl FamilyLinks {
         label == self.label(session)
     }
 
-    /// What tells the processes of a fork from others of the family.
+    /// Returns the label that distinguishes the processes of a fork from others of the
+    /// family.
     fn label(&self, session: &SessionId) -> Option<Label> {
         self.parent.as_ref().map(|_| Label::of_session(session.as_str()))
     }
@@ -100,7 +101,7 @@ impl Keeper {
         self.family.position = position;
     }
 
-    /// From now on this member hears of the process's signals.
+    /// Makes this member watch the process's signals.
     pub(crate) fn watch_signals(&mut self, signals: impl AsFd) -> io::Result<()> {
         if !self.family.minds_signals {
             self.reactor.add(signals, Source::Signals, Interest::Read)?;
@@ -109,8 +110,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// From now on this member hears of processes that end in its sandbox. A new
-    /// sandbox has to be watched anew.
+    /// Makes this member watch for processes that end in its sandbox. A new sandbox has
+    /// to be watched again.
     pub(crate) fn watch_sandbox(&mut self) {
         let Some(sandbox) = self.home.confined.as_ref().map(|confined| confined.sandbox()) else {
             return;
@@ -125,12 +126,12 @@ impl Keeper {
         }
     }
 
-    /// Processes that have ended in the sandbox, and had lost their parents.
+    /// Takes the orphaned processes that have ended in the sandbox.
     pub(crate) fn take_ends(&self) -> Vec<(Pid, i32)> {
         self.home.confined.as_ref().map(|confined| confined.take_ends()).unwrap_or_default()
     }
 
-    /// Whether there were some since the last time.
+    /// Whether there were signals since the last call.
     pub(crate) fn was_signalled(&mut self) -> bool {
         std::mem::take(&mut self.family.was_signalled)
     }
@@ -139,27 +140,28 @@ impl Keeper {
         std::mem::take(&mut self.family.new_forks)
     }
 
-    /// Copies that could not be made: directory and reason.
+    /// Takes the copies that could not be made: directory and reason.
     pub(crate) fn take_failed_copies(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.family.failed_copies)
     }
 
-    /// A fork that nobody will ever know of.
+    /// Ends a fork that no client will ever know of.
     pub(crate) fn end_unwanted(&mut self) {
         self.step(Input::Close(Close::End(Ending::Asked)));
     }
 
-    /// That this fork has come up, or has not: once.
+    /// Takes the report whether this fork has started. It is there only once.
     pub(crate) fn take_fork_outcome(&mut self) -> Option<ForkOutcome> {
         self.family.fork_outcome.take()
     }
 
-    /// The children of this process that are the session's: kernels, and what
-    /// has lost its parent.
+    /// Returns the children of this process that belong to the session: kernels, and
+    /// processes that have lost their parents.
     pub(super) fn own_children(&self) -> Vec<Pid> {
         let mut children = processes::children(rustix::process::getpid());
         if let Some(confined) = &self.home.confined {
-            // What has lost its parent inside is left to the first process there.
+            // A process that loses its parent inside the sandbox goes to the first
+            // process there.
             let sandbox = confined.sandbox();
             let init = sandbox.init();
             children.retain(|pid| *pid != init && !sandbox.is_served_by(*pid));
@@ -182,7 +184,8 @@ impl Keeper {
         [children, below].concat()
     }
 
-    /// What tells the processes of a fork from others of the family.
+    /// Returns the label that distinguishes the processes of a fork from others of the
+    /// family.
     pub(super) fn label(&self) -> Option<Label> {
         self.family.label(&self.home.boot.session)
     }

@@ -1,4 +1,4 @@
-//! What a session was started with, and where it has its files.
+//! A session's boot parameters and the location of its files.
 
 use crate::absence::Watch;
 use crate::confined::Confined;
@@ -21,17 +21,17 @@ pub(super) struct Home {
     pub(super) env: BTreeMap<OsString, OsString>,
     pub(super) directory: Directory,
     pub(super) scratch: Scratch,
-    /// What it is confined in, if it is.
+    /// The sandbox of the session, if it has one.
     pub(super) confined: Option<Rc<Confined>>,
-    /// Tells when that directory is gone; none where the system cannot.
+    /// Tells when the session's directory is gone; none if the system cannot.
     pub(super) watch: Option<Watch>,
-    /// When its time began.
+    /// The start of the session's time.
     pub(super) clock: Instant,
-    /// Last, so that it is released last.
+    /// The last field, so that it is released last.
     pub(super) _lock: Lock,
 }
 
-/// Whether a session's directory is somewhere else than it was.
+/// Whether a session's directory was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
     Yes,
@@ -39,19 +39,19 @@ pub(super) enum Moved {
 }
 
 impl Home {
-    /// Where the user keeps what belongs to no workspace.
+    /// Returns where the user keeps what belongs to no workspace.
     pub(super) fn user(&self) -> UserState {
         UserState::at(self.boot.user_state.clone())
     }
 
-    /// Makes the session known to all of the user's programs. Whoever cannot be
-    /// found elsewhere is still found in its sessions directory.
+    /// Registers the session for all of the user's programs. If this fails, it is still
+    /// found in its sessions directory.
     pub(super) fn register(&self) {
         let way = self.watch.as_ref().map(Watch::way);
         let _ = self.user().register(&self.boot.session, self.directory.path(), way.as_deref());
     }
 
-    /// Looks whether the directory was moved, and uses it where it is.
+    /// Checks whether the directory was moved, and uses the new path.
     pub(super) fn follow_directory(&mut self) -> Moved {
         let watch = self.watch.as_ref();
         let Some(now) = watch.and_then(|watch| watch.moved_from(self.directory.path())) else {
@@ -62,8 +62,8 @@ impl Home {
         Moved::Yes
     }
 
-    /// Where a path that a kernel knows is for this process. Only for paths that
-    /// nobody inside can change.
+    /// Translates a path that a kernel knows to the path for this process. Only for paths
+    /// that nobody inside the sandbox can change.
     pub(super) fn outside(&self, path: &Path) -> PathBuf {
         match &self.confined {
             Some(confined) => confined.sandbox().outside(path),
@@ -71,7 +71,7 @@ impl Home {
         }
     }
 
-    /// Whether the pipes of kernels are closed to the programs beside them.
+    /// Whether the pipes of kernels are closed to other programs.
     pub(super) fn openness(&self) -> Openness {
         match self.confined {
             Some(_) => Openness::Closed,
@@ -79,12 +79,12 @@ impl Home {
         }
     }
 
-    /// Files with the states of kernels.
+    /// Returns the files with the states of kernels.
     pub(super) fn dumps(&self) -> Dumps {
         Dumps::of(self.directory.clone(), self.confined.clone())
     }
 
-    /// Where kernels begin.
+    /// Returns the directory in which kernels start.
     pub(super) fn work_dir(&self) -> &Path {
         match &self.confined {
             Some(confined) => confined.work_dir(),
@@ -93,9 +93,9 @@ impl Home {
         }
     }
 
-    /// The files of the workspace, as kernels have them: with the session's layer,
-    /// and without what it does not see. In a sandbox each directory below has to
-    /// be opened from the one above, without following links.
+    /// Returns the files of the workspace as kernels see them: with the session's layer,
+    /// and without hidden files. In a sandbox, each directory below must be opened from
+    /// the one above without following links.
     pub(super) fn files(&self) -> PathBuf {
         match &self.confined {
             Some(confined) => confined.sandbox().outside(confined.work_dir()),
@@ -103,7 +103,7 @@ impl Home {
         }
     }
 
-    /// Whether a directory is there for kernels.
+    /// Whether a directory exists for kernels.
     pub(super) fn has_directory(&self, path: &Path) -> bool {
         match &self.confined {
             Some(confined) => confined.sandbox().has_directory(path),
@@ -111,7 +111,7 @@ impl Home {
         }
     }
 
-    /// A process by the number that it knows itself by.
+    /// Returns a process by the pid that it knows itself by.
     pub(super) fn process(&self, number: Pid) -> Option<Pid> {
         match &self.confined {
             Some(confined) => confined.process(number),
@@ -119,7 +119,7 @@ impl Home {
         }
     }
 
-    /// The session's time.
+    /// Returns the session's time.
     pub(super) fn now(&self) -> Tick {
         ticks(self.clock)
     }

@@ -1,4 +1,4 @@
-//! Input and signals for a run that is going.
+//! Input and signals for a run in progress.
 
 use super::jobs::{self, Search, Tree, check_signal};
 use super::launching::letter;
@@ -10,8 +10,8 @@ use rustix::process::Pid;
 use sessile_protocol::{Answer, Code, Failure, JobsView, PortsView, RunNo, RunPhase};
 use sessile_session::{Input, Tick};
 
-/// Input that may wait for one run to read it. A run that reads slower than
-/// its client writes must not fill the keeper's memory.
+/// Limit of unread input of one run. A run that reads slower than its client writes must
+/// not fill the keeper's memory.
 const UNREAD: u64 = 16 << 20;
 
 impl Keeper {
@@ -51,7 +51,7 @@ impl Keeper {
         Ok(Answer::Input { unread })
     }
 
-    /// What can be said to somebody who deals with a run that has finished.
+    /// Checks that a run has not finished. Returns the failure for one that has.
     pub(super) fn check_going(&self, number: RunNo, code: Code, what: &str) -> Result<(), Failure> {
         let is_over = match self.runs.get(&number).map(Run::phase) {
             Some(RunPhase::Queued | RunPhase::Running) => return Ok(()),
@@ -62,7 +62,7 @@ impl Keeper {
         Err(if is_over { over() } else { self.missing(number) })
     }
 
-    /// Makes a run's stdin, if it is an open one, before its kernel is told.
+    /// Creates a run's stdin, if it is an open one, before the kernel is told of the run.
     pub(super) fn open_stdin(&mut self, number: RunNo) -> std::io::Result<()> {
         let Some(run) = self.runs.get_mut(&number) else {
             return Ok(());
@@ -70,13 +70,13 @@ impl Keeper {
         if let Some(stdin) = &mut run.stdin {
             let path = self.home.scratch.path().join(letter(run.language)).join("i");
             stdin.open(&path, &self.reactor)?;
-            // Not before its kernel may have opened it.
+            // Not before the kernel may have opened it.
             self.deadlines.set(Deadline::Stdins, self.home.now() + 1);
         }
         Ok(())
     }
 
-    /// There is room in the stdin of a run.
+    /// Feeds the stdin of a run that has room.
     pub(super) fn feed_stdin(&mut self, number: RunNo) {
         if let Some(stdin) = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut()) {
             stdin.feed(&self.reactor);
@@ -84,7 +84,7 @@ impl Keeper {
         self.show_stdin_ends();
     }
 
-    /// Looks after the runs whose input has ended.
+    /// Shows the end of input to the runs whose input has ended.
     pub(super) fn show_stdin_ends(&mut self) {
         let now = self.now();
         let running: Vec<RunNo> = self.session.running().collect();
@@ -97,7 +97,7 @@ impl Keeper {
         self.deadlines.set(Deadline::Stdins, next);
     }
 
-    /// Who reads input in a run that is to end has nothing to wait for.
+    /// Ends the input of a run that is to end: its readers have nothing to wait for.
     pub(super) fn cut_input(&mut self, number: RunNo) {
         if let Some(stdin) = self.runs.get_mut(&number).and_then(|run| run.stdin.as_mut()) {
             stdin.cut(&self.reactor);
@@ -109,14 +109,14 @@ impl Keeper {
         check_signal(signal)?;
         let going = self.check_going(number, Code::RunNotFound, "has left nothing to signal");
         if let Err(refusal) = going {
-            let jobs = self.take_stock();
+            let jobs = self.find_and_record_jobs();
             return match jobs::signal_those_of(&jobs, number, signal) {
                 0 => Err(refusal),
                 processes => Ok(Answer::Signalled { processes }),
             };
         }
         let Some((language, live)) = self.kernels.at_run(number) else {
-            // It has not begun, and has no processes yet.
+            // The run has not begun and has no processes yet.
             return Ok(Answer::Signalled { processes: 0 });
         };
         let mut targets = live.foreground();
@@ -124,8 +124,8 @@ impl Keeper {
             self.step(Input::Interrupt { run: Some(number) });
             return Ok(Answer::Signalled { processes: 1 });
         }
-        // A shell is the session, not the run; but where the run's own code is
-        // what the interpreter does, it is the run.
+        // A shell is the session, not the run. In other interpreters, the kernel process
+        // executes the run's own code.
         if targets.is_empty() && !language.is_shell() {
             targets.push(live.pid);
         }
@@ -134,11 +134,11 @@ impl Keeper {
     }
 
     pub(super) fn jobs(&mut self) -> JobsView {
-        let trees = self.take_stock();
+        let trees = self.find_and_record_jobs();
         jobs::view(&trees, &self.kernels)
     }
 
-    /// Where the session's processes listen.
+    /// Returns the ports on which the session's processes listen.
     pub(super) fn ports(&self) -> PortsView {
         let ports = Tables::default().ports(self.own_descendants().into_iter());
         let network = self.home.confined.as_ref().and_then(|confined| confined.network());
@@ -178,17 +178,17 @@ impl Keeper {
     }
 
     /// Finds all jobs, and keeps what is known of where they come from.
-    fn take_stock(&mut self) -> Vec<Tree> {
+    fn find_and_record_jobs(&mut self) -> Vec<Tree> {
         let trees = self.find_jobs();
         self.kernels.origins.keep(&jobs::members(&trees));
         trees
     }
 
-    /// In idle time: what is known of where jobs come from shall not grow.
+    /// Trims the records of where jobs come from, in idle time, so that they do not grow.
     pub(super) fn forget_origins(&mut self) {
         let mut live = self.kernels.live.values();
         // What may be a capture was not looked at, and may be a job.
-        if !self.kernels.origins.are_many() || live.any(|live| live.kernel.is_capturing()) {
+        if !self.kernels.origins.should_compact() || live.any(|live| live.kernel.is_capturing()) {
             return;
         }
         let found = jobs::members(&self.find_jobs());
@@ -197,7 +197,7 @@ impl Keeper {
     }
 }
 
-/// Whether a run may be given so much more to read.
+/// Checks whether a run may be given so much more to read.
 pub(super) fn check_room(number: RunNo, unread: u64, more: usize) -> Result<(), Failure> {
     if unread + more as u64 <= UNREAD {
         return Ok(());

@@ -1,9 +1,8 @@
-//! What runs have left in the background: found, described, signalled.
+//! Background jobs that runs have left: finds, describes and signals them.
 //!
-//! A job is a process below this keeper with all that descends from it, unless
-//! it is a kernel, a fork of ours that writes a kernel's state down, or what a
-//! run that is going waits for. It is looked for when somebody asks, and never
-//! on the path of a run.
+//! A job is a process below this keeper with all its descendants, unless it is a kernel,
+//! a fork of ours that writes down a kernel's state, or a process that a current run
+//! waits for. Jobs are searched for only on request, never on the path of a run.
 
 use super::live::{Kernels, Live};
 use super::output::Output;
@@ -22,7 +21,7 @@ use std::time::Duration;
 /// Bytes of a command line that are shown.
 const COMMAND_SHOWN: usize = 1 << 10;
 
-/// A process and its descendants, itself first and parents before children.
+/// A process and its descendants: the root first, parents before children.
 #[derive(Debug)]
 pub(super) struct Tree {
     root: Pid,
@@ -35,7 +34,7 @@ impl Tree {
         self.members.first().map(|(_, stat)| stat)
     }
 
-    /// `None` when it has ended meanwhile.
+    /// Returns `None` if the process has ended meanwhile.
     fn describe(&self, kernels: &Kernels, tables: &mut Tables) -> Option<Job> {
         let stat = self.stat()?;
         let ticks = sessile_proc::ticks_since_boot().saturating_sub(stat.started);
@@ -56,8 +55,8 @@ impl Tree {
         })
     }
 
-    /// A job's command line. A fork of a kernel has only the kernel's, which
-    /// says nothing: what it runs itself says more.
+    /// Returns a job's command line. A fork of a kernel has only the kernel's command
+    /// line, which says nothing; the command line of its own child says more.
     fn command(&self, kernels: &Kernels) -> Option<String> {
         let line = command_line(self.root)?;
         let kernel = kernels
@@ -77,22 +76,21 @@ impl Tree {
     }
 }
 
-/// Where jobs are looked for.
+/// What a search for jobs looks at.
 pub(super) struct Search<'a> {
     pub(super) kernels: &'a Kernels,
     pub(super) runs: &'a Runs,
     pub(super) output: &'a Output,
     pub(super) scratch: &'a Path,
-    /// The session's children. Whoever loses its parent gets this keeper as the
-    /// next one.
+    /// The session's children. A process that loses its parent becomes a child of this
+    /// keeper.
     pub(super) children: Vec<Pid>,
-    /// A kernel has been asked for a copy of itself, which has not said yet that
-    /// it is there.
+    /// Whether a kernel has been asked for a copy of itself that has not yet reported.
     pub(super) are_copies_coming: bool,
 }
 
 impl Search<'_> {
-    /// All jobs, but for processes that work for the session itself.
+    /// Finds all jobs, except processes that work for the session itself.
     pub(super) fn find(&self, works_for_us: impl Fn(Pid) -> bool) -> Vec<Tree> {
         let going = self.kernels.live.values().filter(|live| live.current.is_some());
         let foreground: HashSet<Pid> = going.flat_map(Live::awaited).collect();
@@ -102,7 +100,7 @@ impl Search<'_> {
             left.filter(|pid| !self.may_be_capture(live, *pid)).collect::<Vec<Pid>>()
         };
         let mut roots: HashSet<Pid> = self.children.iter().copied().collect();
-        // What one that is coming up starts is part of its coming up.
+        // Processes started by a kernel that is still starting are part of its start.
         let up = self.kernels.live.values().filter(|live| live.has_come_up);
         roots.extend(up.flat_map(of_kernel));
         roots
@@ -136,8 +134,8 @@ impl Search<'_> {
         }
     }
 
-    /// Which run any process below this keeper comes from, a kernel's own among
-    /// them.
+    /// Returns the run that a process below this keeper comes from. The process may be a
+    /// kernel.
     pub(super) fn origin_of(&self, pid: Pid) -> Origin {
         let kernel = self.kernels.live.iter().find(|(_, live)| live.pid == pid);
         if let Some((language, live)) = kernel {
@@ -147,7 +145,7 @@ impl Search<'_> {
         stat.map(|stat| self.origin(pid, &stat, &self.going_spans())).unwrap_or_default()
     }
 
-    /// The runs that have not ended.
+    /// Returns the spans of the runs that have not ended.
     fn going_spans(&self) -> Vec<Span> {
         let going = self.kernels.live.iter().filter_map(|(language, live)| {
             let run = live.current?;
@@ -156,7 +154,7 @@ impl Search<'_> {
         going.collect()
     }
 
-    /// The run whose output a process writes to.
+    /// Returns the run whose output pipe a process has open.
     fn run_of_pipes(&self, pid: Pid) -> Option<RunNo> {
         let of_going = self
             .kernels
@@ -171,8 +169,8 @@ impl Search<'_> {
         })
     }
 
-    /// Whether a child of a kernel may be a fork that is about to write the
-    /// kernel's state down, and has not come to show it yet.
+    /// Whether a child of a kernel may be a fork that is about to write down the kernel's
+    /// state, but cannot be recognized yet.
     fn may_be_capture(&self, live: &Live, pid: Pid) -> bool {
         let is_newer = |than: Pid| origins::is_newer(pid, than) != Some(false);
         live.kernel.is_capturing()
@@ -181,7 +179,7 @@ impl Search<'_> {
             && self.run_of_pipes(pid).is_none()
     }
 
-    /// Whether a process may be a copy of a kernel that the kernel has not told of.
+    /// Whether a process may be a copy of a kernel that the kernel has not reported yet.
     fn may_be_copy(&self, pid: Pid) -> bool {
         let is_fork_of = |live: &Live| command_line(pid) == command_line(live.pid);
         self.are_copies_coming
@@ -189,9 +187,9 @@ impl Search<'_> {
             && self.run_of_pipes(pid).is_none()
     }
 
-    /// Whether a process is a fork of a kernel that writes its state down. Such
-    /// a one has a file of ours at descriptor 9, and in its first moment the
-    /// kernel's orders as its stdin, which nothing in a run has.
+    /// Whether a process is a fork of a kernel that writes down its state. Such a fork
+    /// has one of our files at descriptor 9, and at first the kernel's order pipe as its
+    /// stdin, which no process of a run has.
     fn is_capture(&self, pid: Pid) -> bool {
         let target = |fd: u32| {
             let target = Process::new(pid).descriptor(fd).link()?;
@@ -202,13 +200,13 @@ impl Search<'_> {
     }
 }
 
-/// Whether a process has been killed and has not noticed yet: on a busy machine a
-/// kernel that was replaced may be there for a while.
+/// Whether a process has been killed but still exists: on a busy machine, a kernel that
+/// was replaced may remain for a while.
 fn is_killed(pid: Pid) -> bool {
     Process::new(pid).signals().is_some_and(|signals| signals.pending.has(libc::SIGKILL))
 }
 
-/// Jobs as they are shown, the oldest first.
+/// Returns the jobs as they are shown, the oldest first.
 pub(super) fn view(trees: &[Tree], kernels: &Kernels) -> JobsView {
     let mut tables = Tables::default();
     let mut jobs: Vec<(u64, Job)> = trees
@@ -219,7 +217,7 @@ pub(super) fn view(trees: &[Tree], kernels: &Kernels) -> JobsView {
     JobsView { jobs: jobs.into_iter().map(|(_, job)| job).collect() }
 }
 
-/// Signals a job, or a part of one: a process and what descends from it.
+/// Signals a job or a part of one: a process and its descendants.
 pub(super) fn signal(trees: &[Tree], pid: u32, signal: i32) -> Result<Answer, Failure> {
     let wanted = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let is_it = |tree: &&Tree| tree.members.iter().any(|(member, _)| Some(*member) == wanted);
@@ -235,14 +233,14 @@ pub(super) fn signal(trees: &[Tree], pid: u32, signal: i32) -> Result<Answer, Fa
     Ok(Answer::Signalled { processes: send(&targets, signal) })
 }
 
-/// Signals what a run that has ended has left; how many processes got it.
+/// Signals the processes that an ended run has left. Returns how many got the signal.
 pub(super) fn signal_those_of(trees: &[Tree], run: RunNo, signal: i32) -> u64 {
     let left = trees.iter().filter(|tree| tree.origin.run == Some(run));
     let members = left.flat_map(|tree| tree.members.iter().map(|(member, _)| *member));
     send(&members.collect::<Vec<Pid>>(), signal)
 }
 
-/// All processes, each with where its tree comes from.
+/// Returns all processes, each with the origin of its tree.
 pub(super) fn members(trees: &[Tree]) -> Vec<(Pid, Stat, Origin)> {
     let of_tree = |tree: &Tree| {
         let origin = tree.origin;
@@ -251,7 +249,7 @@ pub(super) fn members(trees: &[Tree]) -> Vec<(Pid, Stat, Origin)> {
     trees.iter().flat_map(of_tree).collect()
 }
 
-/// What can be said against a signal.
+/// Checks that a signal number exists.
 pub(super) fn check_signal(signal: i32) -> Result<(), Failure> {
     if (1..=libc::SIGRTMAX()).contains(&signal) {
         return Ok(());
@@ -262,13 +260,13 @@ pub(super) fn check_signal(signal: i32) -> Result<(), Failure> {
     ))
 }
 
-/// How many of them got it.
+/// Sends a signal. Returns how many processes got it.
 fn send(targets: &[Pid], signal: i32) -> u64 {
     let reached = targets.iter().filter(|pid| processes::signal_by_number(**pid, signal));
     reached.count() as u64
 }
 
-/// `None` when the process is gone.
+/// Returns `None` if the process is gone.
 fn command_line(pid: Pid) -> Option<String> {
     Process::new(pid).command_line(COMMAND_SHOWN)
 }

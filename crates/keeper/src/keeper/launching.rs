@@ -1,4 +1,4 @@
-//! Starting a kernel's process.
+//! Starts a kernel's process.
 
 use super::home::Home;
 use super::live::{Inheritance, Kernels, Live};
@@ -25,7 +25,7 @@ pub(super) fn letter(language: Language) -> &'static str {
     }
 }
 
-/// Starts a kernel that takes over what was saved.
+/// Starts a kernel that takes over the saved state.
 pub(super) fn launch(
     (language, epoch): (Language, Epoch),
     saved: Option<&SavedKernel>,
@@ -68,17 +68,17 @@ pub(super) fn launch(
     Ok(())
 }
 
-/// What a kernel takes over from a file, and where it is to be.
+/// Returns the state file that a kernel takes over, and its working directory.
 fn inheritance(home: &Home, saved: &SavedKernel) -> Option<Inheritance> {
-    // One that is gone is not found by the kernel either, which says so.
+    // If the file is gone, the kernel does not find it either, and says so.
     let name = saved.dump.as_deref()?;
     let dump = home.dumps().give(name).ok().or_else(|| home.directory.dump(name))?;
     let cwd = saved.view.get("working_dir").and_then(|cwd| cwd.as_str()).map(PathBuf::from);
     Some(Inheritance { dump, cwd: cwd.filter(|cwd| home.has_directory(cwd)) })
 }
 
-/// The program of a language: what the session was started with, or what is
-/// found in its PATH.
+/// Returns the program of a language: the one the session was started with, or the one
+/// that is found in its PATH.
 fn program(home: &Home, language: Language) -> KernelProgram {
     if home.boot.kernel.language == language {
         return home.boot.kernel.clone();

@@ -1,8 +1,8 @@
 //! Lists of runs.
 //!
-//! Who follows a session asks for the runs above the last one that it knows.
-//! Nothing is kept for it in between: a run that was over before it asked again
-//! is in the history.
+//! A client that follows a session asks for the runs above the last one that it knows.
+//! Nothing is kept for it in between: a run that ended before it asks again is in the
+//! history.
 
 use crate::runs::{Run, Runs};
 use sessile_protocol::{Behind, OpenRun, Queued, RunNo, RunPhase, RunsView};
@@ -10,10 +10,10 @@ use sessile_session::Core;
 use sessile_store::History;
 use std::collections::BTreeMap;
 
-/// Runs in one answer at the most: what a frame takes with room to spare.
+/// Maximum number of runs in one answer: it fits into a frame with room to spare.
 const LISTED: usize = 256;
 
-/// What lists are made of.
+/// The sources of lists.
 #[derive(Clone, Copy)]
 pub(super) struct Lists<'a> {
     pub(super) runs: &'a Runs,
@@ -24,7 +24,7 @@ pub(super) struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    /// Those that are not over.
+    /// Returns the runs that have not ended.
     pub(super) fn open(&self) -> RunsView {
         let open = self.runs.iter().filter(|(_, run)| run.phase() < RunPhase::Closed);
         let view = |number: RunNo, run: &Run| OpenRun {
@@ -36,7 +36,8 @@ impl Lists<'_> {
         RunsView { runs: runs.into_values().collect() }
     }
 
-    /// A run that is in the history has let go of its text.
+    /// Adds the commands of runs that are in the history: such a run has dropped its
+    /// text.
     fn add_commands(&self, runs: &mut BTreeMap<RunNo, OpenRun>) {
         let is_recorded = |run: &OpenRun| run.phase >= RunPhase::Exited && run.command.is_empty();
         if !runs.values().any(is_recorded) {
@@ -49,15 +50,15 @@ impl Lists<'_> {
         }
     }
 
-    /// The oldest runs above this one, over or not.
+    /// Returns the oldest runs above this one, ended or not.
     pub(super) fn after(&self, after: RunNo) -> RunsView {
         let known = self.runs.range(RunNo(after.0.saturating_add(1))..);
         let mut runs: BTreeMap<RunNo, OpenRun> =
             known.map(|(number, run)| (*number, run.open_view(*number))).collect();
-        // All of them are known here when nothing has been let go.
+        // If no run has been released, all of them are known here.
         if self.last.0.saturating_sub(after.0) > runs.len() as u64 {
-            // All of it: runs are in the order of their ends, and one that began
-            // early may have ended last.
+            // The whole history is read: it is in the order of the runs' ends, and a run
+            // that began early may have ended last.
             let recorded = self.history.newest(self.max_history).into_iter();
             for entry in recorded.filter(|entry| entry.run > after) {
                 runs.entry(entry.run).or_insert_with(|| OpenRun {
@@ -78,7 +79,7 @@ impl Lists<'_> {
     }
 }
 
-/// Where a run stands that has not begun.
+/// Returns the queue position of a run that has not begun.
 pub(super) fn queued(run: RunNo, session: &Core, runs: &Runs) -> Option<Box<Queued>> {
     let place = session.place(run)?;
     let behind = place

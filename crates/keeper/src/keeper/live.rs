@@ -1,13 +1,13 @@
-//! A kernel that lives: its process, its descriptors, and what it is at.
+//! A running kernel: its process, its descriptors, and its current work.
 
-use super::bombs::Withheld;
+use super::bombs::DelayedEnd;
 use super::deferred::Deferred;
 use super::dying::Death;
 use super::prompts::Pause;
 use crate::confined::Confined;
 use crate::kernels::Kernel;
 use crate::origins::{Origins, Span};
-use crate::privacy::{Beside, Privacy, Renewed, When};
+use crate::privacy::{Neighbours, Privacy, Renewed, When};
 use crate::processes;
 use crate::scratch::Inbox;
 use crate::streams::Stream;
@@ -27,19 +27,19 @@ pub(super) struct Kernels {
     pub(super) live: BTreeMap<Language, Live>,
     /// The exit code of each language's last run, for a shell's `$?`.
     pub(super) last_status: BTreeMap<Language, i32>,
-    /// What the next run of a language has to tell of what came before it.
+    /// Notes for the next run of a language, about events before it.
     pub(super) news: BTreeMap<Language, Vec<String>>,
     /// Why a kernel could not be started.
     pub(super) launch_failures: BTreeMap<Language, Failure>,
     pub(super) origins: Origins,
-    /// How soon kernels that owe a report are looked at again.
+    /// Interval of checks on kernels that owe a report.
     pub(super) silence_pause: Tick,
-    /// The same of interactive runs.
+    /// Interval of checks on interactive runs.
     pub(super) prompt_pause: Pause,
 }
 
 impl Kernels {
-    /// The kernel that is at a run.
+    /// The kernel that executes a run.
     pub(super) fn at_run(&self, run: RunNo) -> Option<(Language, &Live)> {
         let mut live = self.live.iter();
         live.find(|(_, live)| live.current == Some(run)).map(|(language, live)| (*language, live))
@@ -62,12 +62,12 @@ impl Kernels {
     }
 
     /// Those that owe a report: that they are up, or that their run ended.
-    pub(super) fn owing(&self) -> Vec<Language> {
-        let owing = self.live.iter().filter(|(_, live)| live.owes_words());
-        owing.map(|(language, _)| *language).collect()
+    pub(super) fn owing_reports(&self) -> Vec<Language> {
+        let owing_reports = self.live.iter().filter(|(_, live)| live.owes_report());
+        owing_reports.map(|(language, _)| *language).collect()
     }
 
-    /// Why a kernel that does not come up does not.
+    /// Returns the reason why a kernel does not start.
     pub(super) fn why_not(&self, language: Language) -> Failure {
         let known = self.launch_failures.get(&language).cloned();
         known.unwrap_or_else(|| {
@@ -87,46 +87,46 @@ pub(super) struct Live {
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
     pub(super) terminal: Option<Terminal>,
-    /// One that the kernel was asked to let go of.
+    /// Terminals that the kernel was asked to release.
     pub(super) leaving: VecDeque<Terminal>,
-    /// What it has for itself, in a sandbox.
+    /// Its private pipes, in a sandbox.
     pub(super) privacy: Option<Privacy>,
     /// When the current run began, in the unit of a process's age.
     pub(super) begun: u64,
-    /// The newest process of the system before that.
+    /// The newest process of the system before the current run began.
     pub(super) floor: Option<Pid>,
-    /// The newest one when its state was last asked for.
+    /// The newest process of the system when the kernel's state was last asked for.
     pub(super) capture_floor: Option<Pid>,
     pub(super) current: Option<RunNo>,
     pub(super) force: Force,
     pub(super) has_come_up: bool,
-    /// It was asked again for what it owes.
+    /// It was asked again for a report that it owes.
     pub(super) was_prompted: bool,
-    /// Its directory was removed, and only a place for its report was made anew.
+    /// Its directory was removed, and only a place for its report was created again.
     pub(super) has_lost_directory: bool,
-    /// Its next run, if it could not hear of it yet.
+    /// Its next run, if the kernel could not be reached yet.
     pub(super) deferred: Option<Deferred>,
-    /// What the current run ended with, if the kernel was ended after it.
+    /// The exit code of the current run, if the kernel was killed after it.
     pub(super) verdict: Option<i32>,
     /// The end of the current run, which is told when what it has left is looked after.
-    pub(super) withheld: Option<Box<Withheld>>,
+    pub(super) withheld: Option<Box<DelayedEnd>>,
     /// It is gone, which the session is not told yet.
     pub(super) death: Option<Death>,
-    /// What it takes over when it is up.
+    /// State that it takes over once it is up.
     pub(super) inheritance: Option<Inheritance>,
     /// Held while its state is captured in idle time.
     pub(super) turn: Option<Turn>,
-    /// The session ends: as of which run the state is that it leaves.
+    /// Set when the session ends: the run as of which the kernel leaves its state.
     pub(super) farewell: Option<RunNo>,
 }
 
-/// What was used to make the current run end.
+/// Means used to make the current run end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Force {
     None,
     /// Signals.
     Signals,
-    /// Signals, when half of the processes that may be there were there.
+    /// Signals, while at least half of the allowed processes existed.
     SignalsInCrowd,
 }
 
@@ -175,12 +175,13 @@ impl Live {
         }
     }
 
-    /// Before it is told anything that is for it alone: nobody else in its sandbox
-    /// hears that, nor knows where its next run writes to.
+    /// Gives the kernel its private pipes before it is told anything confidential, so
+    /// that no other process in its sandbox hears that or knows where its next run writes
+    /// to.
     pub(super) fn keep_private(
         &mut self,
         confined: &Confined,
-        beside: Beside,
+        beside: Neighbours,
         when: When,
     ) -> io::Result<()> {
         let kernel = (&mut *self.kernel, self.pid);
@@ -194,7 +195,7 @@ impl Live {
         }
     }
 
-    /// The processes that the current run waits for.
+    /// Returns the processes that the current run waits for.
     pub(super) fn foreground(&self) -> Vec<Pid> {
         let Some(group) = self.foreground_group() else {
             return self.started();
@@ -205,13 +206,13 @@ impl Live {
         work
     }
 
-    /// The same without regard to who has the terminal.
+    /// Returns the same without regard to which group has the terminal.
     pub(super) fn started(&self) -> Vec<Pid> {
         processes::foreground(self.pid, self.begun, [self.stdout.id(), self.stderr.id()])
     }
 
-    /// Who gets the keys of the terminal that the current run has, if it is the
-    /// kernel's own.
+    /// Returns the process group that gets the keys of the current run's terminal, if
+    /// that is the kernel's controlling terminal.
     pub(super) fn foreground_group(&self) -> Option<Pid> {
         let terminal = self.terminal.as_ref().filter(|t| Some(t.run) == self.current)?;
         terminal.foreground_group().filter(|_| terminal.controls(self.pid))
@@ -231,14 +232,14 @@ impl Live {
         }
     }
 
-    /// The foreground without what zsh has started with `&`.
+    /// Returns the foreground without what zsh has started with `&`.
     pub(super) fn awaited(&self) -> Vec<Pid> {
         let mut work = self.foreground();
-        work.retain(|pid| !processes::stands_back(*pid, self.pid));
+        work.retain(|pid| !processes::has_lower_priority(*pid, self.pid));
         work
     }
 
-    /// The time of the current run, up to now.
+    /// The time span of the current run, up to now.
     pub(super) fn span(&self, run: RunNo, language: Language) -> Span {
         let (kernel, begun, floor) = (self.pid, self.begun, self.floor);
         let ended = sessile_proc::ticks_since_boot();
@@ -247,18 +248,18 @@ impl Live {
 
     /// Whether the directory is gone in which it finds its orders, and a run its
     /// output.
-    pub(super) fn is_homeless(&self) -> bool {
+    pub(super) fn is_without_directory(&self) -> bool {
         self.has_lost_directory || self.reports.is_unlinked()
     }
 
     /// The same after a run, which has just been told of through it: one that was
     /// moved meanwhile is noticed before the next order.
-    pub(super) fn has_become_homeless(&self) -> bool {
+    pub(super) fn is_without_directory_after_run(&self) -> bool {
         self.has_lost_directory || self.reports.was_removed()
     }
 
     /// Whether a report of it is to come: that it is up, or that its run ended.
-    pub(super) fn owes_words(&self) -> bool {
+    pub(super) fn owes_report(&self) -> bool {
         let owes_end = self.current.is_some() && self.withheld.is_none();
         self.death.is_none() && (owes_end || !self.has_come_up)
     }

@@ -1,5 +1,5 @@
-//! The driver of a session: takes every event in order, asks the session what
-//! to do, and does it.
+//! The driver of a session: takes the events in order, asks the session what to do, and
+//! does it.
 //!
 //! ```text
 //!  reactor ─► sources ─┐            ┌─► effects ─► kernels, output, clients, …
@@ -7,9 +7,9 @@
 //!  clients ─► requests ┘   facts    └─◄ session decides
 //! ```
 //!
-//! [`Keeper`] has parts, each of which owns its data and has a file of its own.
-//! What concerns several of them is here and in `sources`, `reports`, `endings`,
-//! `requests`, `effects` and `waiting`.
+//! Each part of [`Keeper`] owns its data and has its own file. Code that concerns several
+//! parts is here and in `sources`, `reports`, `endings`, `requests`, `effects` and
+//! `waiting`.
 
 mod agenda;
 mod bombs;
@@ -71,26 +71,26 @@ use operations::files::FileJobs;
 use output::Output;
 use program::Watched;
 use records::{Disk, Records};
-pub(crate) use refusals::Whose;
+pub(crate) use refusals::RefusalScope;
 
-/// One session of a keeper process, with all that it has.
+/// One session of a keeper process, with all its resources.
 pub(crate) struct Keeper {
-    /// What it was started with, and where its files are.
+    /// The boot parameters and the location of the session's files.
     home: Home,
-    /// Decides.
+    /// The decision logic.
     session: Session,
-    /// What is yet to be decided and done.
+    /// Pending decisions and effects.
     agenda: Agenda,
-    /// Watches descriptors.
+    /// Watches file descriptors.
     reactor: Reactor<Source>,
     deadlines: Deadlines,
-    /// Connections, and who waits for what.
+    /// Connections, and the clients that wait for an answer.
     clients: Clients,
-    /// Interpreters that live.
+    /// Running interpreters.
     kernels: Kernels,
-    /// Runs that are not over, or not on disk.
+    /// Runs that have not ended or are not yet on disk.
     runs: Runs,
-    /// What is on disk, or is to be.
+    /// Records that are on disk or still to be written.
     records: Records,
     /// The pipes of runs.
     output: Output,
@@ -98,32 +98,32 @@ pub(crate) struct Keeper {
     operations: Operations,
     /// Work on the files of the workspace.
     files: FileJobs,
-    /// What ties it to other sessions of the process.
+    /// Links to the other sessions of the process.
     family: FamilyLinks,
-    /// The program that it ends with, if there is one.
+    /// The program with which the session ends, if there is one.
     program: Watched,
     busy_polling: BusyPolling,
-    /// Room for what has news.
+    /// Reused buffer for sources with news.
     news: Vec<Source>,
     lifecycle: Lifecycle,
 }
 
-/// How far a session has got as a whole.
+/// Stage of a session's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lifecycle {
-    /// Whoever launched it waits to hear of it.
+    /// The launcher still waits for the boot report.
     Starting,
     Serving,
     Finished,
 }
 
 impl Keeper {
-    /// Waits for news, at most this long, and acts on it.
+    /// Waits for events, at most for `patience`, and handles them.
     pub(crate) fn turn(&mut self, patience: Option<Tick>) -> io::Result<()> {
         let mut news = std::mem::take(&mut self.news);
         self.output.take_again(&mut news);
-        let lookout = self.reactor.wait(patience, self.awake_until(), &mut news)?;
-        self.looked_out(lookout);
+        let lookout = self.reactor.wait(patience, self.poll_until(), &mut news)?;
+        self.note_core_use(lookout);
         for source in news.drain(..) {
             self.handle(source);
         }
@@ -131,13 +131,13 @@ impl Keeper {
         self.forget_gone_clients();
         self.set_deadlines();
         for deadline in self.deadlines.take_due(self.now()) {
-            self.meet(deadline);
+            self.handle_deadline(deadline);
         }
         Ok(())
     }
 
     /// Does what is due.
-    fn meet(&mut self, deadline: Deadline) {
+    fn handle_deadline(&mut self, deadline: Deadline) {
         match deadline {
             Deadline::Session => self.step(Input::Tick),
             Deadline::Settle => self.settle(),
@@ -150,12 +150,12 @@ impl Keeper {
             Deadline::Prompts => self.look_for_prompts(),
             Deadline::Bombs => self.look_after_bombs(),
             Deadline::Deferred => self.begin_deferred(),
-            Deadline::Deaths => self.go_on_dying(),
+            Deadline::Deaths => self.continue_deaths(),
             Deadline::Disk => self.look_at_disk(),
         }
     }
 
-    /// Deadlines that follow from the state of something else.
+    /// Updates the deadlines that follow from other state.
     fn set_deadlines(&mut self) {
         self.deadlines.set(Deadline::Session, self.session.due());
         self.deadlines.set(Deadline::Settle, self.records.due());
@@ -170,7 +170,7 @@ impl Keeper {
         self.home.now()
     }
 
-    /// How long to wait for events at the most.
+    /// Returns how long to wait for events at most.
     pub(crate) fn patience(&mut self) -> Option<Tick> {
         if self.output.has_more() {
             return Some(0);
@@ -180,7 +180,7 @@ impl Keeper {
     }
 
     /// Takes note of what was noticed while news was looked out for.
-    pub(crate) fn looked_out(&mut self, lookout: CoreUse) {
+    pub(crate) fn note_core_use(&mut self, lookout: CoreUse) {
         match lookout {
             CoreUse::Unknown => {}
             CoreUse::Undisturbed => self.busy_polling.undisturbed(),
@@ -188,7 +188,7 @@ impl Keeper {
         }
     }
 
-    /// A run has something that is only in memory.
+    /// Notes that a run has data that is only in memory.
     fn unsettle(&mut self, number: RunNo) {
         let run = self.runs.get(&number);
         if self.records.unsettle(number, run, self.home.now()) {
@@ -196,7 +196,8 @@ impl Keeper {
         }
     }
 
-    /// The files of a session whose directory was moved are written where it is.
+    /// If the session's directory was moved, continues to write its files at the new
+    /// place.
     fn follow_directory(&mut self) {
         match self.home.follow_directory() {
             Moved::No => {}
@@ -227,20 +228,20 @@ impl Keeper {
     }
 
     /// Until when to look out for events without sleeping, if at all.
-    pub(crate) fn awake_until(&self) -> Option<Instant> {
+    pub(crate) fn poll_until(&self) -> Option<Instant> {
         self.busy_polling.until()
     }
 
-    /// Tells the session of a fact, and does what it decides.
+    /// Tells the session a fact and does what it decides.
     fn step(&mut self, fact: Input) {
         self.agenda.note(fact);
-        self.work_off();
+        self.process_agenda();
     }
 
-    /// The same of a fact about what is done with it as a whole.
+    /// Does the same for an event of an operation on the session as a whole.
     fn operate(&mut self, event: Event) {
         self.agenda.note(Fact::Event(event));
-        self.work_off();
+        self.process_agenda();
     }
 
     fn operate_all(&mut self, events: impl IntoIterator<Item = Event>) {
@@ -251,11 +252,11 @@ impl Keeper {
 
     fn perform(&mut self, effects: Vec<Effect>) {
         self.agenda.add(effects);
-        self.work_off();
+        self.process_agenda();
     }
 
     /// Decides and performs until nothing is left of either.
-    fn work_off(&mut self) {
+    fn process_agenda(&mut self) {
         if !self.agenda.begin() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Orders for runs: new ones, and those that were given before.
+//! Orders for runs: new ones and repeated ones.
 
 use super::Keeper;
 use super::requests::refuse;
@@ -9,7 +9,7 @@ use sessile_protocol::{Answer, Code, Exec, Failure, Language, RunNo, Until};
 use sessile_session::{Refusal, Submission};
 use sessile_store::{Absence, Fingerprint, Keyed};
 
-/// Who gave an order, and when it is to be answered.
+/// The client that gave an order, and when it is to be answered.
 #[derive(Clone, Copy, Debug)]
 struct Orderer {
     caller: Caller,
@@ -20,7 +20,7 @@ struct Orderer {
 }
 
 impl Orderer {
-    /// What is waited for; `None` when it is not the result.
+    /// Returns what the client waits for; `None` if it is not the result.
     fn wanted(self, run: RunNo, repeated: bool) -> Option<WantedResult> {
         let recorded = match self.until {
             Until::Accepted => return None,
@@ -64,7 +64,7 @@ impl Keeper {
         }
     }
 
-    /// A run of its own for an order; `digest` if it has a key.
+    /// Starts a new run for an order; `digest` if it has a key.
     fn run(
         &mut self,
         orderer: Orderer,
@@ -72,7 +72,7 @@ impl Keeper {
         order: Exec,
         digest: Option<String>,
     ) -> Result<Option<Answer>, Failure> {
-        self.replace_homeless(language);
+        self.replace_without_directory(language);
         let number = self.session.admits(language).map_err(|r| refuse(&r))?;
         self.remember_key(number, &order, digest)?;
         self.records.accept(number);
@@ -82,7 +82,7 @@ impl Keeper {
             queue_timeout: order.queue_timeout_ms.filter(|limit| *limit > 0),
             timeout: (timeout > 0).then_some(timeout),
             silence: order.silence_ms.filter(|limit| *limit > 0),
-            // What undo goes back to is the state right before the run.
+            // Undo goes back to the state right before the run.
             risky: language.is_shell()
                 && (self.home.boot.auto.is_some() || kernels::is_risky(&order.text)),
         };
@@ -106,7 +106,7 @@ impl Keeper {
         Ok((!is_awaited).then_some(Answer::accepted(number)))
     }
 
-    /// Before the run begins, so that it is never begun a second time.
+    /// Stores the key before the run begins, so that the run never begins a second time.
     fn remember_key(
         &mut self,
         run: RunNo,
@@ -123,7 +123,7 @@ impl Keeper {
         })
     }
 
-    /// An order that was given before: the run that it was given.
+    /// Answers a repeated order with the run that it started.
     fn repeat(&mut self, orderer: Orderer, number: RunNo) -> Result<Option<Answer>, Failure> {
         let wanted = orderer.wanted(number, true);
         if !self.runs.contains_key(&number) {
@@ -141,7 +141,7 @@ impl Keeper {
         self.result(orderer.caller, wanted, orderer.patience_ms)
     }
 
-    /// Why there is no result to repeat.
+    /// Returns why there is no result to repeat.
     fn unrepeatable(&self, number: RunNo) -> Failure {
         match self.home.directory.absence(number) {
             absence @ Absence::Cancelled(_) => absence.explain(number),
@@ -159,13 +159,13 @@ impl Keeper {
         }
     }
 
-    /// Why a run that is not going has no result.
+    /// Returns why a run that is not in progress has no result.
     pub(super) fn missing(&self, number: RunNo) -> Failure {
         self.home.directory.absence(number).explain(number)
     }
 }
 
-/// Stands for all that makes an order what it is.
+/// Returns a digest of everything that defines an order.
 fn digest(order: &Exec, language: Language) -> String {
     let mut print = Fingerprint::default()
         .with_field(&order.text)

@@ -1,8 +1,7 @@
-//! What runs write, from their pipes into their spools.
+//! Moves the output of runs from their pipes into their spools.
 //!
-//! Each pipe has its turn and then waits for the others. A run that is over
-//! leaves its pipe behind if something still holds it; the kernel then gets a
-//! new one.
+//! Each pipe has its turn and then waits for the others. If something still holds the
+//! pipe of a run that has ended, the run keeps that pipe and the kernel gets a new one.
 
 use super::deadlines::{Deadline, Deadlines};
 use super::live::{Kernels, Live};
@@ -16,25 +15,25 @@ use sessile_store::StreamName;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// What one stream may take up before others have their turn.
+/// How much one stream may deliver before others have their turn.
 pub(super) const TURN: usize = 8 * CHUNK;
 
-/// Between two turns of a stream of which more was written than is kept.
+/// Minimum pause between two turns of a stream that wrote more than is kept.
 const EXCESS_PAUSE: Tick = 2;
 
-/// A millisecond for so many bytes of it, up to this: 250 MB/s for the first 384
-/// MiB, 50 MB/s after a gigabyte and a quarter.
+/// One millisecond of pause for this many excess bytes, up to the longest pause: 250 MB/s
+/// for the first 384 MiB, 50 MB/s after a gigabyte and a quarter.
 const EXCESS_PACE: u64 = 128 << 20;
 const LONGEST_EXCESS_PAUSE: Tick = 10;
 
 #[derive(Debug)]
 pub(super) struct Output {
-    /// Pipes of runs that are over, held by something that they left behind.
+    /// Pipes of ended runs, held open by processes that they left behind.
     left: BTreeMap<LeftPipeId, LeftPipe>,
     last_left: u64,
-    /// Those that had more than their turn's worth.
+    /// Pipes with more output than one turn takes.
     again: Vec<Source>,
-    /// Those of which most is thrown away, until their next turn.
+    /// Pipes whose excess output is thrown away, until their next turn.
     excess: Vec<Pipe>,
     pub(super) buffer: Vec<u8>,
 }
@@ -45,7 +44,7 @@ pub(super) struct LeftPipe {
     pub(super) stream: Stream,
 }
 
-/// What is needed besides.
+/// Shared parts that reading needs.
 pub(super) struct Context<'a> {
     pub(super) reactor: &'a Reactor<Source>,
     pub(super) deadlines: &'a mut Deadlines,
@@ -65,12 +64,12 @@ impl Default for Output {
 }
 
 impl Output {
-    /// Whether something is to be read on at once.
+    /// Whether a pipe is to be read further at once.
     pub(super) fn has_more(&self) -> bool {
         !self.again.is_empty()
     }
 
-    /// Adds those that are to be read on.
+    /// Adds the pipes that are to be read further.
     pub(super) fn take_again(&mut self, news: &mut Vec<Source>) {
         news.append(&mut self.again);
     }
@@ -79,12 +78,12 @@ impl Output {
         self.again.push(source);
     }
 
-    /// Pipes that were left behind.
+    /// Returns the pipes that were left behind.
     pub(super) fn left(&self) -> impl Iterator<Item = &LeftPipe> {
         self.left.values()
     }
 
-    /// Reads along with runs that take longer than a moment.
+    /// Watches the pipes of runs that take longer than a moment.
     pub(super) fn watch(&mut self, kernels: &mut Kernels, reactor: &Reactor<Source>) {
         let going = kernels.live.iter_mut().filter(|(_, live)| live.current.is_some());
         for (language, live) in going {
@@ -97,8 +96,8 @@ impl Output {
         }
     }
 
-    /// Takes what the current run of a kernel has written. The run, if there
-    /// may be news of it.
+    /// Takes what the current run of a kernel has written. Returns the run, if there may
+    /// be news of it.
     pub(super) fn take_current(
         &mut self,
         (language, name): (Language, StreamName),
@@ -111,7 +110,7 @@ impl Output {
         let stream = live.stream_mut(name);
         let run = current.and_then(|number| runs.get_mut(&number));
         let Some(run) = run else {
-            // Between two runs nobody but the kernel itself can write here.
+            // Between two runs only the kernel itself can write here.
             if stream.drain(&mut self.buffer, TURN, |_| {}) == Drained::More {
                 self.again.push(Source::Pipe(Pipe::Current(language, name)));
             }
@@ -128,8 +127,8 @@ impl Output {
         current
     }
 
-    /// Takes output of a run that is over, by something that it left behind.
-    /// The run, if there is news of it.
+    /// Takes output of an ended run, written by a process that it left behind. Returns
+    /// the run, if there is news of it.
     pub(super) fn take_left(
         &mut self,
         id: LeftPipeId,
@@ -164,7 +163,7 @@ impl Output {
         has_news.then_some(number)
     }
 
-    /// Those whose pause is over have their next turn.
+    /// Gives the pipes whose pause is over their next turn.
     pub(super) fn resume(&mut self, kernels: &Kernels, reactor: &Reactor<Source>) {
         for pipe in std::mem::take(&mut self.excess) {
             let stream = match pipe {
@@ -197,8 +196,8 @@ impl Output {
         run.note_sign(before, context.clock);
     }
 
-    /// Takes all that a run has written that is over, and leaves its pipes to
-    /// it if somebody still holds them.
+    /// Takes all that an ended run has written. If a process still holds its pipes, the
+    /// run keeps them.
     pub(super) fn finish(
         &mut self,
         live: &mut Live,
@@ -218,17 +217,18 @@ impl Output {
                     self.last_left += 1;
                     let stream = std::mem::replace(stream, fresh);
                     self.left.insert(id, LeftPipe { run: number, stream });
-                    // What came since its edge was reported is not reported again.
+                    // Data that came after the last reported edge is not reported again.
                     self.again.push(Source::Pipe(Pipe::Left(id)));
                 }
-                // Without a new pipe the old one goes on; better mixed than lost.
+                // Without a new pipe the old one stays in use: mixed output is better
+                // than lost output.
                 (_, _) => run.open_streams -= 1,
             }
         }
     }
 
-    /// Nobody is left who could write: what is in the pipes of earlier runs is
-    /// all that there will be. The runs whose pipes they were.
+    /// Closes the pipes of earlier runs after reading what is in them: no process is left
+    /// that could write more. Returns the runs that had them.
     pub(super) fn close_left(&mut self, runs: &mut Runs) -> Vec<RunNo> {
         let mut closed = Vec::new();
         for (_, mut left) in std::mem::take(&mut self.left) {
@@ -247,9 +247,9 @@ impl Output {
     }
 }
 
-/// Comes back to a stream that has more: after others have had their turn, or,
-/// where most of it is thrown away, after a pause. Who writes without end has
-/// to wait then, and leaves the machine to other sessions.
+/// Schedules the next read of a stream that has more: after the other streams, or, if the
+/// stream is beyond what is kept, after a pause. A program that writes without end then
+/// has to wait, and leaves the machine to other sessions.
 fn read_on(
     again: &mut Vec<Source>,
     excess: &mut Vec<Pipe>,
@@ -266,23 +266,23 @@ fn read_on(
     excess.push(pipe);
 }
 
-/// How long a stream waits for its next turn of which that much was not kept.
-/// What is large is taken quickly; what has no end slows down.
+/// Returns the pause of a stream that wrote this much beyond what is kept. Large output
+/// is read quickly; endless output slows down.
 fn excess_pause(beyond: u64) -> Tick {
     (beyond / EXCESS_PACE).clamp(EXCESS_PAUSE, LONGEST_EXCESS_PAUSE)
 }
 
-/// Everything that is in a pipe at this moment.
+/// Takes everything that is in a pipe at this moment.
 fn take_all(stream: &mut Stream, buffer: &mut [u8], run: &mut Run) -> Drained {
     let name: StreamName = stream.name;
-    // Most runs have left nothing, or little, and nobody who could write more.
+    // Most runs have left little or nothing, and no process that could write more.
     match stream.drain(buffer, 1, |bytes| run.take(name, bytes)) {
         Drained::More => {}
         state @ (Drained::Closed | Drained::Empty) => return state,
     }
     let waiting = stream.waiting();
-    // One byte more than there is: finds out whether the pipe is closed, but
-    // never follows somebody who writes without end.
+    // One byte more than there is: this shows whether the pipe is closed, without
+    // following a program that writes without end.
     stream.drain(buffer, waiting + 1, |bytes| run.take(name, bytes))
 }
 

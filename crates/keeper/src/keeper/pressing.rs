@@ -14,7 +14,7 @@ impl Live {
             Pressure::Terminate => Signal::TERM,
             Pressure::KillWork | Pressure::KillKernel => Signal::KILL,
         };
-        // Once: whatever ends its foreground program, the shell must not go on
+        // Once per run: however the foreground program ends, the shell must not go on
         // with the next command.
         let caught = Caught::by(self.pid);
         if self.force == Force::None
@@ -31,8 +31,8 @@ impl Live {
         if let Some(run) = self.current {
             self.kernel.pressing(run);
         }
-        // The kernel first: a shell takes its child's death by SIGINT for an
-        // interrupt of its own only if it knows of one.
+        // The kernel first: a shell treats its child's death by SIGINT as an interrupt of
+        // its own only if it has received one.
         let to_kernel = match pressure {
             Pressure::Interrupt | Pressure::Terminate | Pressure::KillWork => {
                 self.kernel.interrupt_signal(caught)
@@ -43,7 +43,7 @@ impl Live {
             processes::signal_by_number(self.pid, number);
         }
         processes::signal(&work, to_work);
-        // One that was stopped could not act on any of it.
+        // A stopped process could not act on these signals.
         processes::signal(&[self.pid], Signal::CONT);
         processes::signal(&work, Signal::CONT);
         if let Some(run) = self.current {

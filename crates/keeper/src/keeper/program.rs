@@ -1,9 +1,9 @@
-//! The program that a session ends with, if it was started so.
+//! The program with which a session ends, if it was started so.
 //!
-//! A local server watches it, too, but may have been killed before it. A program
-//! that cannot be seen from here (in another container, say) is left to the server,
-//! and so is one that is gone already when a lost session is brought back: whoever
-//! does that wants to use it.
+//! A local server watches the program too, but may have been killed before it. A program
+//! that cannot be seen from here (for example in another container) is left to the
+//! server. So is one that is already gone when a lost session is restored: whoever
+//! restores it wants to use it.
 
 use super::Keeper;
 use crate::reactor::{Interest, Reactor};
@@ -15,12 +15,12 @@ use sessile_protocol::{Answer, Program};
 use sessile_session::{Close, Ending, Input};
 use std::os::fd::OwnedFd;
 
-/// The program, if there is one to be watched.
+/// The program, if there is one to watch.
 #[derive(Debug, Default)]
 pub(super) struct Watched(Option<OwnedFd>);
 
 impl Watched {
-    /// Watches this one, in the place of another.
+    /// Watches this program instead of an earlier one.
     fn begin(&mut self, program: Program, reactor: &Reactor<Source>) {
         self.stop(reactor);
         let process = Pid::from_raw(program.pid).map(Process::new);
@@ -28,7 +28,8 @@ impl Watched {
         self.0 = held.filter(|fd| reactor.add(fd, Source::Program, Interest::Read).is_ok());
     }
 
-    /// Removed before it is closed: a worker that was just forked has it, too.
+    /// Stops watching. The descriptor is removed before it is closed: a worker that was
+    /// just forked has it too.
     fn stop(&mut self, reactor: &Reactor<Source>) {
         if let Some(fd) = self.0.take() {
             reactor.remove(fd);
@@ -49,7 +50,7 @@ impl Keeper {
         Answer::EndsWith { is_watched: self.program.0.is_some() }
     }
 
-    /// A session that is brought back ends with the program that it was to end with.
+    /// Watches the program again after the session was restored.
     pub(super) fn watch_program_again(&mut self) {
         if let Some(program) = self.home.directory.caller() {
             self.program.begin(program, &self.reactor);
@@ -57,15 +58,15 @@ impl Keeper {
     }
 
     pub(super) fn program_ended(&mut self) {
-        // What was told may have been told of the one before.
+        // The event may concern the program before this one.
         if self.program.has_ended() {
             self.program.stop(&self.reactor);
             self.step(Input::Close(Close::End(Ending::WithProgram)));
         }
     }
 
-    /// Why a session ends that somebody ends: a server that has noticed the end of
-    /// the program first asks for it as anybody would.
+    /// Returns why a session ends on request: a server that notices the end of the
+    /// program first sends the same request as any client.
     pub(super) fn ending_on_request(&self) -> Ending {
         if self.program.has_ended() { Ending::WithProgram } else { Ending::Asked }
     }

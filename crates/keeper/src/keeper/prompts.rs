@@ -1,27 +1,27 @@
 //! Interactive runs that wait for input.
 //!
-//! A run waits for input when one of its processes is blocked in a read of the
-//! run's stdin, and has read all that was given. No event tells of it: so, for
-//! as long as somebody wants to know, the processes are looked at now and then.
+//! A run waits for input when one of its processes is blocked in a read of the run's
+//! stdin and has read all that was given. No event reports this, so the processes are
+//! checked now and then, for as long as a client wants to know.
 //!
-//! Of a kernel with an event loop the system cannot tell it. Then the driver
-//! inside is asked whether it listens to the run's stdin, and to nothing else
-//! that could make the run go on.
+//! For a kernel with an event loop the system cannot tell. Then the driver inside is
+//! asked whether it listens only to the run's stdin, and to nothing else that could make
+//! the run go on.
 //!
-//! It must never take a run for waiting that is not: its client would answer a
+//! A run that does not wait must never be reported as waiting: its client would answer a
 //! question that was not asked.
 
 use super::live::Live;
 use crate::runs::Run;
-use crate::waits::{self, Awaited, Manner};
+use crate::waits::{self, Awaited, WaitKind};
 use sessile_protocol::RunNo;
 use sessile_session::Tick;
 
-/// When runs are looked at again; twice as long each time.
+/// Pause before the next check; doubled each time.
 const LOOK_AFTER: Tick = 1;
 const LOOK_AT_MOST_AFTER: Tick = 32;
 
-/// How soon runs are looked at again.
+/// The pause before the next check of runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause(Tick);
 
@@ -32,7 +32,7 @@ impl Default for Pause {
 }
 
 impl Pause {
-    /// This one, and a longer one the next time.
+    /// Returns this pause, and doubles the next one.
     pub(super) fn next(&mut self) -> Tick {
         let pause = self.0;
         self.0 = (2 * pause).min(LOOK_AT_MOST_AFTER);
@@ -41,12 +41,12 @@ impl Pause {
 }
 
 impl Live {
-    /// Whether the system tells that a run waits for input. Where it cannot
-    /// tell, the kernel is asked.
+    /// Whether the system shows that a run waits for input. If the system cannot show it,
+    /// the kernel is asked.
     pub(super) fn waits_for_input(&mut self, number: RunNo, run: &mut Run) -> bool {
         let terminal = self.terminal.as_ref().filter(|terminal| terminal.run == number);
-        // First of all: who is found in a read after that has found nothing,
-        // because nobody but us could have given it something.
+        // This check comes first: a process that is found in a read afterwards has found
+        // nothing to read, because only the keeper could have given it input.
         let source = match terminal {
             Some(terminal) => terminal.awaited().map(Awaited::Terminal),
             None => run.stdin.as_ref().and_then(|stdin| stdin.awaited()).map(Awaited::Pipe),
@@ -55,17 +55,17 @@ impl Live {
             return false;
         };
         let has_loop = self.kernel.has_event_loop();
-        let by_itself = if has_loop { Manner::Read } else { Manner::Endless };
+        let by_itself = if has_loop { WaitKind::Read } else { WaitKind::Endless };
         let is_found = waits::waits_to_read(self.pid, source, by_itself)
             || self
                 .foreground()
                 .into_iter()
-                .any(|pid| waits::waits_to_read(pid, source, Manner::Endless));
+                .any(|pid| waits::waits_to_read(pid, source, WaitKind::Endless));
         if let Some(stdin) = &mut run.stdin
             && !is_found
             && has_loop
         {
-            // A kernel that does not take the question is not heard of again.
+            // A kernel that does not take the question gives no answer.
             let asked = stdin.inquire().map(|question| self.kernel.ask(number, question));
             drop(asked);
         }

@@ -1,14 +1,14 @@
-//! What goes to the session directory, and when.
+//! What is written to the session directory, and when.
 //!
-//! A run's line in the history is appended before its client is answered, so
-//! that no run vanishes of which somebody has been told. What it wrote, what is too
-//! large for that line, and the metadata follow in the next pause between runs, once a
-//! second where there is none, or before the answer where the client wants to look at
-//! the files or the order has a key: a new file costs more than a small run. Captured
-//! states are written as they come (`captures`).
+//! A run's line in the history is appended before its client is answered, so that no run
+//! vanishes whose end a client knows of. The run's output, remarks that are too large for
+//! that line, and the metadata follow in the next pause between runs, or once a second if
+//! there is none. They are written before the answer if the client wants to look at the
+//! files or if the order has a key. They are delayed because a new file costs more than a
+//! small run. Captured states are written as they come (`captures`).
 
 use crate::runs::{Run, Runs, ticks};
-use crate::shortage::told;
+use crate::shortage::describe;
 use sessile_protocol::{Code, Failure, RunNo};
 use sessile_session::{Pacing, Tick};
 use sessile_store::{Accepted, Directory, Entry, History, Keys, Metadata, Remarks};
@@ -16,46 +16,48 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::time::Instant;
 
-/// Larger values and notes have a file of their own, and the history stays
-/// quick to read.
+/// Larger values and notes have a file of their own, so that the history stays quick to
+/// read.
 const REMARKS_LIMIT: usize = 2 << 10;
 
-/// Runs that may wait to be written to disk, and what they may have printed.
+/// Limits on the runs that may wait to be written to disk: their number and the bytes of
+/// their output.
 const UNSETTLED: usize = 2000;
 const UNSETTLED_BYTES: u64 = 1 << 20;
 
-/// Runs whose output stays in memory because the disk refuses it.
+/// Number of runs whose output stays in memory because the disk refuses it.
 const REFUSED: usize = 16;
 
-/// Their lines in the history are smaller, and have been promised: how many of
-/// them stay, and of how many bytes together.
+/// Limits on history lines that the disk refuses: their number and their total size. They
+/// are smaller than output, and have been promised to clients.
 const UNRECORDED: usize = 2000;
 const UNRECORDED_BYTES: usize = 4 << 20;
 
-/// What is, or is to be, in the session directory.
+/// The contents of the session directory, written and still to be written.
 pub(super) struct Records {
     pub(super) metadata: Metadata,
     pub(super) history: History,
-    /// How far the numbers have got; none where the disk has no place for it.
+    /// The highest run number in use; none if the disk has no space for it.
     pub(super) accepted: Option<Accepted>,
     /// Read when the first order with a key comes.
     pub(super) keys: Option<Keys>,
     unsettled: Unsettled,
-    /// The same, because the disk has no place for it.
+    /// Finished runs whose output is only in memory because the disk has no space for it.
     refused: VecDeque<RunNo>,
-    /// Lines of the history that the disk had no place for.
+    /// Lines of the history for which the disk had no space.
     unrecorded: VecDeque<Entry>,
-    /// Runs whose lines were too many, which nobody has been told yet.
+    /// Runs whose lines were given up because there were too many, not yet reported to a
+    /// client.
     never_recorded: Vec<RunNo>,
-    /// All that are in no history, and will not be.
+    /// All runs that are missing from the history for good.
     missing: BTreeSet<RunNo>,
-    /// Runs whose output was let go of before the disk had a place for it.
+    /// Runs whose output was dropped before the disk had space for it.
     without_output: BTreeSet<RunNo>,
-    /// When what is only in memory is written to disk.
+    /// Schedule for writing to disk.
     pace: Pacing,
 }
 
-/// Where all of it goes.
+/// Destination of the records.
 pub(super) struct Disk<'a> {
     pub(super) directory: &'a Directory,
     pub(super) max_history: u64,
@@ -86,14 +88,14 @@ impl Records {
         }
     }
 
-    /// The session's directory is somewhere else.
+    /// Follows the session's directory to its new path.
     pub(super) fn moved_to(&mut self, directory: &Directory) {
         self.history = self.history.moved_to(directory.history());
-        // Read anew when the next order has a key.
+        // Read again when the next order with a key comes.
         self.keys = None;
     }
 
-    /// When the files are to be brought up to date.
+    /// Returns when the files are to be brought up to date.
     pub(super) fn due(&self) -> Option<Tick> {
         self.pace.due()
     }
@@ -104,10 +106,10 @@ impl Records {
             .map_err(|error| Failure::from_error(Code::Storage, &error))
     }
 
-    /// Takes note of a number that a run has got.
+    /// Records the number that a run has got.
     pub(super) fn accept(&mut self, number: RunNo) {
         if let Some(accepted) = &mut self.accepted {
-            // A disk that is full must not keep anybody from working.
+            // A full disk must not keep anyone from working.
             let _ = accepted.accept(number);
         }
     }
@@ -127,23 +129,24 @@ impl Records {
         self.metadata.last_executed_at = Some(entry.timestamp.clone());
         self.unrecorded.push_back(entry);
         if let Err(error) = self.write_entries() {
-            let told = told(&error, std::convert::identity);
+            let told = describe(&error, std::convert::identity);
             run.notes.push(format!("the run is not in the session's history yet: {told}"));
             self.give_up_oldest();
             run.notes.extend(never_recorded(&std::mem::take(&mut self.never_recorded), &error));
         }
-        // Nobody needs them any more, and there may be many such runs.
+        // No longer needed, and there may be many such runs.
         run.order.text = Vec::new();
         run.order.stdin = None;
         if run.order.key.is_some() {
-            // Its order may be repeated, and the answer has to be the same,
-            // whatever dies in between.
+            // The order may be repeated, and the answer must be the same even after a
+            // crash.
             run.settle(directory, number);
             let _ = self.history.complete();
         }
     }
 
-    /// In the order of the runs' ends, as far as the disk has room.
+    /// Appends the waiting lines in the order of the runs' ends, as far as the disk has
+    /// space.
     fn write_entries(&mut self) -> io::Result<()> {
         while let Some(entry) = self.unrecorded.front() {
             self.history.append(entry)?;
@@ -152,7 +155,8 @@ impl Records {
         Ok(())
     }
 
-    /// What would be too much is told as lost, with the run that is recorded.
+    /// Drops the oldest lines beyond the limits. The next run that is recorded reports
+    /// them as lost.
     fn give_up_oldest(&mut self) {
         let size = |entry: &Entry| entry.command.len() + entry.remarks.size();
         let mut bytes: usize = self.unrecorded.iter().map(size).sum();
@@ -166,9 +170,10 @@ impl Records {
         }
     }
 
-    /// A run has something that is only in memory. True when that is too much.
+    /// Notes that a run has data that is only in memory. Returns true when there is too
+    /// much of it.
     pub(super) fn unsettle(&mut self, number: RunNo, run: Option<&Run>, now: Tick) -> bool {
-        // The same run several times in a row: its late output.
+        // The same run may come several times in a row, with its late output.
         if self.unsettled.runs.last() != Some(&number) {
             self.unsettled.runs.push(number);
             self.unsettled.bytes += run.map_or(0, Run::bytes_in_memory);
@@ -177,7 +182,7 @@ impl Records {
         self.unsettled.runs.len() >= UNSETTLED || self.unsettled.bytes >= UNSETTLED_BYTES
     }
 
-    /// Brings the files up to date, and lets go of runs that are in them.
+    /// Brings the files up to date and releases the runs that are in them.
     pub(super) fn settle(
         &mut self,
         runs: &mut Runs,
@@ -193,7 +198,7 @@ impl Records {
         let again = std::mem::take(&mut self.refused);
         let finished = std::mem::take(&mut self.unsettled).runs;
         for number in again.into_iter().chain(finished) {
-            // In a fast loop of runs most are of no interest any more.
+            // In a fast loop of runs, most have been dropped from the history by now.
             if dropped.contains(&number) {
                 release(runs, number, &is_awaited);
             }
@@ -218,14 +223,13 @@ impl Records {
         self.pace.done(now);
         let is_on_disk = self.unrecorded.is_empty() && self.history.is_complete();
         if !self.refused.is_empty() || !is_on_disk {
-            // Tried again, though not soon.
+            // Tried again, but not soon.
             self.pace.changed(now);
             self.pace.put_off(now);
         }
     }
 
-    /// Drops the oldest runs from the history, and their output with them; these
-    /// are the ones.
+    /// Drops the oldest runs and their output from the history. Returns these runs.
     fn drop_oldest(
         &mut self,
         runs: &Runs,
@@ -237,7 +241,7 @@ impl Records {
         let Some(newest) = surplus.last().copied() else {
             return surplus;
         };
-        // First what tells a dropped run from a lost one.
+        // The marks that tell a dropped run from a lost one come first.
         for (number, _) in runs.range(..=newest).filter(|(_, run)| run.finished().is_none()) {
             let _ = directory.mark_open(*number);
         }
@@ -251,8 +255,8 @@ impl Records {
         surplus
     }
 
-    /// What the disk has no place for can still be read, as long as it is not too
-    /// much; it is tried again.
+    /// Keeps the output that the disk has no space for readable in memory, within a
+    /// limit. Writing it is tried again.
     fn remember_refused(&mut self, runs: &mut Runs, is_awaited: impl Fn(RunNo) -> bool) {
         while self.refused.len() > REFUSED {
             if let Some(oldest) = self.refused.pop_front() {
@@ -264,13 +268,14 @@ impl Records {
         }
     }
 
-    /// The session ends: what is not on disk now is lost, and told in its metadata.
+    /// Closes the records at the session's end: lists in the metadata what is not on disk
+    /// and therefore lost.
     pub(super) fn close(&mut self, runs: &Runs) {
         self.missing.extend(self.unrecorded.iter().map(|entry| entry.run));
         let in_memory = |run: &RunNo| runs.get(run).is_some_and(|run| run.bytes_in_memory() > 0);
         self.without_output.extend(self.refused.iter().filter(|run| in_memory(run)));
         let kept = BTreeSet::from_iter(self.history.runs());
-        // The lines of dropped runs went with their output.
+        // The lines of dropped runs went together with their output.
         self.without_output.retain(|run| kept.contains(run) || self.missing.contains(run));
         let why = self.write_entries().err().map(|error| format!(": {error}")).unwrap_or_default();
         let missing =
@@ -281,7 +286,7 @@ impl Records {
         self.history.release_reserve();
     }
 
-    /// After a reset: the numbers go on, nothing else does.
+    /// Forgets everything after a reset, except the run numbers, which go on.
     pub(super) fn forget(&mut self) {
         self.unsettled = Unsettled::default();
         self.refused.clear();
@@ -297,9 +302,9 @@ impl Records {
     }
 }
 
-/// Runs by number, as the beginning of a sentence.
+/// Returns the runs by number, as the beginning of a sentence.
 fn named(runs: &BTreeSet<RunNo>, one: &str, several: &str) -> Option<String> {
-    /// The metadata is to fit into the place that it has, even on a full disk.
+    /// The metadata must fit into the space it already has, even on a full disk.
     const SHOWN: usize = 8;
     let mut spans: Vec<(RunNo, RunNo)> = Vec::new();
     for run in runs {
@@ -331,7 +336,7 @@ fn named(runs: &BTreeSet<RunNo>, one: &str, several: &str) -> Option<String> {
     })
 }
 
-/// What is said of runs that are in no history, and will not be.
+/// Returns the note about runs that are missing from the history for good.
 fn never_recorded(runs: &[RunNo], error: &io::Error) -> Option<String> {
     let which = match runs {
         [] => return None,
@@ -341,7 +346,7 @@ fn never_recorded(runs: &[RunNo], error: &io::Error) -> Option<String> {
     Some(format!("{which} missing from the session's history for good: {error}"))
 }
 
-/// Lets go of a run that is on disk and that nobody waits for.
+/// Releases a run that is on disk if no client waits for it.
 pub(super) fn release(runs: &mut Runs, number: RunNo, is_awaited: impl Fn(RunNo) -> bool) {
     let is_over = |run: &Run| run.finished().is_some() && run.open_streams == 0;
     if runs.get(&number).is_some_and(is_over) && !is_awaited(number) {

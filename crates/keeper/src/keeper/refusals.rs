@@ -1,5 +1,5 @@
-//! Who wanted to get out of the sandbox and was not let: told to the run that it
-//! happened in, and written down.
+//! Attempts to leave the sandbox that were refused: added to the notes of the run that
+//! made them, and logged.
 
 use super::Keeper;
 use super::family::Position;
@@ -8,15 +8,15 @@ use sessile_protocol::{Language, RunNo};
 use sessile_sandbox::proxy::Notice;
 use sessile_store::RefusalEntry;
 
-/// Refusals that one run is told of; the rest is in the log.
+/// Number of refusals that one run is told of; the rest is in the log.
 const TOLD: usize = 20;
 
-/// What every such note has.
+/// Text that every such note contains.
 const WORDS: &str = " was refused by the sandbox: ";
 
-/// Whose refusals are taken.
+/// Which refusals are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum RefusalScope {
     /// Those of the session's own processes.
     Own,
     Anybodys,
@@ -24,11 +24,11 @@ pub(crate) enum Whose {
 
 impl Keeper {
     /// Takes what the proxy has told.
-    pub(crate) fn take_refusals(&mut self, whose: Whose) {
+    pub(crate) fn take_refusals(&mut self, whose: RefusalScope) {
         let Some(confined) = &self.home.confined else { return };
         let is_taken = |notice: &Notice| match whose {
-            Whose::Anybodys => true,
-            Whose::Own => self.family.position == Position::Alone || self.is_own(notice),
+            RefusalScope::Anybodys => true,
+            RefusalScope::Own => self.family.position == Position::Alone || self.is_own(notice),
         };
         for notice in confined.take_refusals(is_taken) {
             self.note_refusal(&notice);
@@ -47,7 +47,7 @@ impl Keeper {
 
     fn note_refusal(&mut self, notice: &Notice) {
         let origin = pid_of(notice).map(|pid| self.search().origin_of(pid)).unwrap_or_default();
-        // One whose process is gone already: what goes on now is most likely it.
+        // If its process is gone already, it most likely belonged to the current run.
         let going = || {
             let mut live = self.kernels.live.iter();
             live.find_map(|(language, live)| Some((*language, live.current?)))
@@ -70,7 +70,7 @@ impl Keeper {
         self.tell_of_refusal(language, run, text(notice));
     }
 
-    /// The run itself, or, if it is over, the one that goes on or the next one.
+    /// Adds the note to the run, or, if it is over, to the current run or the next one.
     fn tell_of_refusal(&mut self, language: Language, run: Option<RunNo>, note: String) {
         let is_open = |run: &RunNo| self.runs.get(run).is_some_and(|run| run.finished().is_none());
         let current = self.kernels.live.get(&language).and_then(|live| live.current);
@@ -84,10 +84,10 @@ impl Keeper {
         }
         let count = told.iter().filter(|note| note.contains(WORDS)).count();
         match count.cmp(&TOLD) {
-            std::cmp::Ordering::Less => self.tell(language, run, note),
+            std::cmp::Ordering::Less => self.add_note(language, run, note),
             std::cmp::Ordering::Equal => {
                 let note = format!("more{WORDS}see network.log in the session's directory");
-                self.tell(language, run, note);
+                self.add_note(language, run, note);
             }
             std::cmp::Ordering::Greater => {}
         }
@@ -98,7 +98,7 @@ fn pid_of(notice: &Notice) -> Option<Pid> {
     notice.pid.and_then(Pid::from_raw)
 }
 
-/// Who wanted to go where, and why not.
+/// Returns the text of a note: which program, which target, and why it was refused.
 fn text(notice: &Notice) -> String {
     let who = notice.program.as_deref().unwrap_or("a program");
     let to = if notice.target.is_empty() { "a host" } else { &notice.target };

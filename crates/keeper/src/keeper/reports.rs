@@ -1,4 +1,4 @@
-//! What kernels report.
+//! Handles the reports of kernels.
 
 use super::live::{Force, Live};
 use super::resources::Ending;
@@ -15,16 +15,16 @@ use sessile_protocol::{EndedJob, Language, RunNo};
 use sessile_session::operations::Event;
 use sessile_session::{Epoch, Input};
 
-/// What a kernel has said of its run's end, and what it is like itself.
+/// A kernel's report of its run's end, and the condition of the kernel itself.
 #[derive(Debug)]
 pub(super) struct RunEnd {
     pub(super) ended: Ended,
     pub(super) room: Room,
-    pub(super) is_homeless: bool,
+    pub(super) is_without_directory: bool,
 }
 
 impl Keeper {
-    /// Reads a kernel's reports. False when there were none.
+    /// Reads a kernel's reports. Returns false if there were none.
     pub(super) fn read_reports(&mut self, language: Language) -> bool {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return false;
@@ -33,7 +33,7 @@ impl Keeper {
             return false;
         };
         let epoch = live.epoch;
-        for report in live.kernel.hear(&self.output.buffer[..n]) {
+        for report in live.kernel.parse_reports(&self.output.buffer[..n]) {
             match report {
                 Report::Ready => {
                     if let Some(live) = self.kernels.live.get_mut(&language) {
@@ -71,7 +71,7 @@ impl Keeper {
                     self.input_question_answered(language, question, input);
                 }
                 Report::Dumping { path, writer } => {
-                    // Whoever says so may name anybody.
+                    // The report may name any process.
                     let is_ours = |pid: &Pid| processes::is_below(*pid, rustix::process::getpid());
                     let writer = self.home.process(writer).filter(is_ours);
                     let dumps = self.home.dumps();
@@ -93,10 +93,11 @@ impl Keeper {
         true
     }
 
-    /// A kernel that starts from a file reads it before its first run.
+    /// Handles the start of a kernel. A kernel that starts from a file reads it before
+    /// its first run.
     fn kernel_is_up(&mut self, language: Language, epoch: Epoch) {
-        // Before any code of the user's. If this fails, so it does before the first
-        // run, which tells.
+        // Before any of the user's code runs. A failure here is ignored: the same check
+        // fails again before the first run, which reports it.
         let _ = self.keep_private(language);
         let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
         let inheritance = live.and_then(|live| {
@@ -116,7 +117,7 @@ impl Keeper {
         }
         if let Some(error) = loaded.error {
             let note = format!("the saved state of {language} could not be loaded: {error}");
-            self.tell(language, None, note);
+            self.add_note(language, None, note);
             // A new process starts without it, and that is told.
             self.step(Input::Stuck { language, epoch });
             return;
@@ -124,7 +125,7 @@ impl Keeper {
         if !loaded.left.is_empty() {
             let named: Vec<String> =
                 loaded.left.iter().map(|l| format!("{} ({})", l.name, l.reason)).collect();
-            self.tell(language, None, format!("not carried over: {}", named.join("; ")));
+            self.add_note(language, None, format!("not carried over: {}", named.join("; ")));
         }
         self.step(Input::Ready { language, epoch });
     }
@@ -139,10 +140,10 @@ impl Keeper {
         }
         let (epoch, pid) = (live.epoch, live.pid);
         if live.force != Force::None && language.is_shell() {
-            // A program that a shell was just starting when SIGINT came may
-            // have missed it; the shell has moved on, and would wait for it
-            // with the next one. One that ignores it has missed nothing: no shell
-            // moves on while it waits for such a one.
+            // A program that the shell was just starting may have missed the SIGINT. The
+            // shell has moved on, and would wait for that program together with the next
+            // one. A program that ignores SIGINT has not missed it: no shell moves on
+            // while it waits for such a program.
             let mut missed = live.awaited();
             missed.retain(|pid| !processes::may_be_asynchronous(*pid));
             processes::signal(&missed, Signal::KILL);
@@ -151,21 +152,21 @@ impl Keeper {
         if let Room::Raised { to, .. } = room {
             let _ = live.kernel.got_room(to);
         }
-        let is_homeless = live.has_become_homeless();
+        let is_without_directory = live.is_without_directory_after_run();
         let ending = Ending::Status(ended.exit_code);
         let watch = self.tell_of_limits(language, Some(ended.run), ending, ended.error.as_ref());
-        let end = RunEnd { ended, room, is_homeless };
+        let end = RunEnd { ended, room, is_without_directory };
         match watch {
             None => self.end_run(language, end),
             Some(watch) => {
                 self.step(Input::Over { language, epoch, run: end.ended.run });
-                self.withhold(language, watch, end);
+                self.delay_end(language, watch, end);
             }
         }
     }
 
     pub(super) fn end_run(&mut self, language: Language, end: RunEnd) {
-        let RunEnd { ended, room, is_homeless } = end;
+        let RunEnd { ended, room, is_without_directory } = end;
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
@@ -175,9 +176,9 @@ impl Keeper {
             run.error = ended.error;
             run.notes.extend(ended.notes);
             run.notes.extend(about(room, language));
-            run.notes.extend(is_homeless.then(|| homeless(language)));
+            run.notes.extend(is_without_directory.then(|| directory_lost(language)));
         }
-        if matches!(room, Room::Lacking(_)) || is_homeless {
+        if matches!(room, Room::Lacking(_)) || is_without_directory {
             // The run is over when the process is: no other one may get it.
             live.verdict = Some(ended.exit_code);
             return processes::signal(&[pid], Signal::KILL);
@@ -186,7 +187,7 @@ impl Keeper {
         self.step(Input::Reported { language, epoch, run: ended.run, exit_code: ended.exit_code });
     }
 
-    /// The next answer tells of it.
+    /// Records the end of a background job, for the answer of the current run.
     fn job_ended(&mut self, language: Language, job: JobEnded) {
         let JobEnded { pid, run, command, exit_code } = job;
         let current = self.kernels.live.get(&language).and_then(|live| live.current);
@@ -195,27 +196,28 @@ impl Keeper {
         }
     }
 
-    /// Something is owed from now on.
+    /// Schedules a check for kernels that owe a report.
     pub(super) fn expect_reports(&mut self) {
         let due = self.now() + self.kernels.first_look();
         self.deadlines.set(Deadline::Silence, due);
     }
 
-    /// Looks at kernels that owe a report.
+    /// Checks the kernels that owe a report.
     pub(super) fn look_for_silence(&mut self) {
-        let owing = self.kernels.owing();
-        if owing.is_empty() {
+        let owing_reports = self.kernels.owing_reports();
+        if owing_reports.is_empty() {
             return;
         }
-        let silent: Vec<Language> = owing.into_iter().filter(|l| self.is_silent(*l)).collect();
+        let silent: Vec<Language> =
+            owing_reports.into_iter().filter(|l| self.is_silent(*l)).collect();
         for language in &silent {
-            self.break_silence(*language);
+            self.handle_silence(*language);
         }
         let due = self.now() + self.kernels.next_look(!silent.is_empty());
         self.deadlines.set(Deadline::Silence, due);
     }
 
-    /// Whether a kernel has nothing more to do, and has not said so.
+    /// Whether a kernel waits for orders without having reported the end of its work.
     fn is_silent(&mut self, language: Language) -> bool {
         let Some(live) = self.kernels.live.get(&language) else {
             return false;
@@ -224,40 +226,41 @@ impl Keeper {
         if !live.kernel.awaits_orders(live.pid) {
             return false;
         }
-        // What it has said before it came to wait may only now be heard.
+        // Reports that it sent before it began to wait may not have been read yet.
         while self.read_reports(language) {}
         let live = self.kernels.live.get(&language);
-        // What was heard may have been answered with another order.
+        // A report may have been answered with another order.
         live.is_some_and(|live| {
             live.epoch == epoch
                 && live.current == run
-                && live.owes_words()
+                && live.owes_report()
                 && live.kernel.awaits_orders(live.pid)
         })
     }
 
-    fn break_silence(&mut self, language: Language) {
+    fn handle_silence(&mut self, language: Language) {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
         let (epoch, run) = (live.epoch, live.current);
-        if live.is_homeless() && !live.was_prompted {
+        if live.is_without_directory() && !live.was_prompted {
             self.make_place_for_reports(language);
         }
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
-        match live.break_silence(language) {
+        match live.handle_silence(language) {
             Remedy::Asked(None) => {}
-            Remedy::Asked(Some(note)) => self.tell(language, run, note),
+            Remedy::Asked(Some(note)) => self.add_note(language, run, note),
             Remedy::GiveUp(why) => {
-                self.tell(language, run, why);
+                self.add_note(language, run, why);
                 self.step(Input::Stuck { language, epoch });
             }
         }
     }
 
-    /// A shell whose directory was removed had nowhere to report its run's end.
+    /// Creates a new directory for a shell whose directory was removed: it had nowhere to
+    /// report its run's end.
     fn make_place_for_reports(&mut self, language: Language) {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
@@ -277,31 +280,32 @@ impl Keeper {
     }
 
     /// Before anything that needs the kernels to write their states down.
-    pub(super) fn replace_all_homeless(&mut self) {
+    pub(super) fn replace_all_without_directory(&mut self) {
         let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
         for language in languages {
-            self.replace_homeless(language);
+            self.replace_without_directory(language);
         }
     }
 
     /// Before an order: a kernel whose directory was removed in idle time makes
     /// way for a new one.
-    pub(super) fn replace_homeless(&mut self, language: Language) {
+    pub(super) fn replace_without_directory(&mut self, language: Language) {
         let live = self.kernels.live.get(&language);
         let is_idle = |live: &&Live| live.current.is_none() && live.death.is_none();
         let idle = live.filter(is_idle).filter(|live| live.has_come_up);
-        let Some(pid) = idle.filter(|live| live.is_homeless()).map(|live| live.pid) else {
+        let Some(pid) = idle.filter(|live| live.is_without_directory()).map(|live| live.pid) else {
             return;
         };
-        self.tell(language, None, homeless(language));
+        self.add_note(language, None, directory_lost(language));
         processes::signal(&[pid], Signal::KILL);
         if let Ok(Some(_)) = rustix::process::waitpid(Some(pid), WaitOptions::empty()) {
             self.child_ended(pid, 128 + libc::SIGKILL);
         }
     }
 
-    /// A report without its run's secret may be a kernel's own, which has lost the
-    /// pipe that the secret was in: code of the user's has closed its descriptors.
+    /// Gives a kernel new pipes if it has lost them. A report without the run's secret
+    /// may come from the kernel itself: if the user's code has closed its descriptors, it
+    /// has lost the pipe with the secret.
     fn renew_lost_pipes(&mut self, language: Language) {
         let beside = self.beside_kernels();
         let live = self.kernels.live.get_mut(&language);
@@ -316,7 +320,7 @@ impl Keeper {
         }
     }
 
-    /// Somebody else has written where kernels report. Once for each run.
+    /// Notes, once per run, that another process has written to the kernel's report pipe.
     fn tell_of_stray(&mut self, language: Language) {
         self.renew_lost_pipes(language);
         let run = self.kernels.live.get(&language).and_then(|live| live.current);
@@ -329,12 +333,12 @@ impl Keeper {
              written to Sessile's own channel"
         );
         if !told.contains(&note) {
-            self.tell(language, run, note);
+            self.add_note(language, run, note);
         }
     }
 
     /// A note for the run that it happened in, or for the next one.
-    pub(super) fn tell(&mut self, language: Language, run: Option<RunNo>, note: String) {
+    pub(super) fn add_note(&mut self, language: Language, run: Option<RunNo>, note: String) {
         match run.and_then(|number| self.runs.get_mut(&number)) {
             Some(run) => run.notes.push(note),
             None => self.kernels.news.entry(language).or_default().push(note),
@@ -343,14 +347,14 @@ impl Keeper {
 }
 
 /// What a run's answer says when the directory of its kernel was removed.
-fn homeless(language: Language) -> String {
+fn directory_lost(language: Language) -> String {
     format!(
         "the session's private directory in memory was removed or moved by something else; it \
          was made anew, and {language} was started again"
     )
 }
 
-/// What a run's answer says of the room that is left for the next one.
+/// Returns the note about the descriptors that are left for the next run.
 pub(super) fn about(room: Room, language: Language) -> Option<String> {
     match room {
         Room::Enough => None,

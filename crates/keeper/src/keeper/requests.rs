@@ -1,4 +1,4 @@
-//! What clients ask for.
+//! Handles the requests of clients.
 
 use super::lists::{Lists, queued};
 use super::waiters::{Caller, WaitsFor, WantedResult};
@@ -17,19 +17,19 @@ pub(super) enum Closing {
     End,
 }
 
-/// How long a kernel has to say whether its run waits for input. One that does
-/// answers in a fraction of that; one that computes does not wait.
+/// How long a kernel has to say whether its run waits for input. One that waits answers
+/// in a fraction of that; one that computes does not wait for input.
 const ANSWER_PATIENCE: Tick = 50;
 
-/// A kernel that does not answer within this is busy with itself (a prompt
-/// command that hangs, say).
+/// A kernel that does not answer within this time is busy with itself, for example in a
+/// prompt command that hangs.
 const INSPECTION_PATIENCE: Tick = 2000;
 
 impl Keeper {
     pub(super) fn call(&mut self, caller: Caller, request: Request) {
         self.follow_directory();
         if !matches!(request, Request::Exec(_)) {
-            // Who asks for anything else may look at the files next.
+            // A client that asks for anything else may look at the files next.
             let _ = self.records.history.complete();
         }
         let answer = match request {
@@ -41,11 +41,11 @@ impl Keeper {
             }
             Request::Output(read) => self.output(caller, read),
             Request::State => {
-                self.replace_all_homeless();
+                self.replace_all_without_directory();
                 self.inspect(caller)
             }
             Request::History { limit } => {
-                // Who asks for it looks at the files next.
+                // The client looks at the files next.
                 self.settle();
                 Ok(Some(Answer::History(self.history_view(limit))))
             }
@@ -97,7 +97,7 @@ impl Keeper {
         self.clients.answer(caller, outcome, &self.reactor);
     }
 
-    /// Whoever asks has made sure that nobody else is called so.
+    /// Sets the session's name. The client has made sure that no other session has it.
     fn rename(&mut self, name: Option<String>) -> Result<Answer, Failure> {
         let before = std::mem::replace(&mut self.records.metadata.name, name);
         match self.write_metadata() {
@@ -109,7 +109,7 @@ impl Keeper {
         }
     }
 
-    /// Whoever asks has made sure that nobody else gets it.
+    /// Gives the session to an owner. The client has made sure that nobody else gets it.
     fn given_to(&mut self, adoption: Adoption) -> Result<Answer, Failure> {
         if !self.session.is_open() {
             return Err(Failure::new(Code::Ending, "the session is ending"));
@@ -133,13 +133,13 @@ impl Keeper {
         Answer::Interrupted { run: running }
     }
 
-    /// The run that a call waits for.
+    /// Returns the run that a call waits for.
     fn run_of(&self, caller: Caller) -> Option<RunNo> {
         let mut waiters = self.clients.waiters.iter();
         waiters.find(|waiter| waiter.caller == caller)?.waits_for.run()
     }
 
-    /// A result, now or when it is there.
+    /// Returns a result at once, or answers later when there is one.
     pub(super) fn result(
         &mut self,
         caller: Caller,
@@ -154,7 +154,7 @@ impl Keeper {
         };
         if let Some(mut done) = run.completed(number, max_output) {
             done.repeated = repeated;
-            // Who asks for a result may look at the files next.
+            // A client that asks for a result may look at the files next.
             self.settle();
             return Ok(Some(Answer::Completed(Box::new(done))));
         }
@@ -184,7 +184,7 @@ impl Keeper {
                 let queued = queued(read.run, &self.session, &self.runs);
                 return Ok(Some(Answer::Output(OutputView { waiting_for_input, queued, ..view })));
             }
-            // The kernel is about to say whether the run waits.
+            // The kernel is about to say whether the run waits for input.
             read.until_input = true;
             due = Some(asked_by);
         }
@@ -196,7 +196,7 @@ impl Keeper {
         Ok(None)
     }
 
-    /// The runs that are not over.
+    /// Lists the runs that have not ended.
     fn list(&mut self, caller: Caller) -> Option<Answer> {
         let mut view = self.lists().open();
         for run in &mut view.runs {
@@ -210,7 +210,7 @@ impl Keeper {
         None
     }
 
-    /// The runs above this one, now or when there are some.
+    /// Returns the runs above this one at once, or answers later when there are some.
     fn follow(&mut self, caller: Caller, after: RunNo, due: Option<Tick>) -> Option<Answer> {
         let view = self.lists().after(after);
         if !view.runs.is_empty() {
@@ -273,8 +273,8 @@ impl Keeper {
         Ok(None)
     }
 
-    /// Asks every kernel that is idle for its state; of the others the last
-    /// captured one has to do.
+    /// Asks every idle kernel for its state. The other kernels are shown with their last
+    /// captured state.
     fn inspect(&mut self, caller: Caller) -> Result<Option<Answer>, Failure> {
         if !self.session.is_open() {
             return Err(refuse(&Refusal::Ending));

@@ -1,4 +1,4 @@
-//! What a confined session uses, and what its limits have done.
+//! Resource use of a confined session, and the effects of its limits.
 
 use super::Keeper;
 use super::bombs::{Ended, Watch};
@@ -8,34 +8,34 @@ use sessile_protocol::{
     CpuLimit, Evidence, FilesLimit, Language, LayerLimit, LimitedResource, LimitsView, MemoryLimit,
     MetLimit, PidsLimit, RunError, RunNo,
 };
-use sessile_sandbox::limits::{Hold, Mechanism, size};
+use sessile_sandbox::limits::{LimitPlan, Mechanism, size};
 
 /// How a run came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// With a status of its own.
+    /// With its own exit status.
     Status(i32),
-    /// With its kernel.
+    /// With the death of its kernel.
     Death,
 }
 
-/// A limit that was met, and what people are told of it.
+/// A limit that was met, and the note about it.
 type Met = (MetLimit, String);
 
-/// The status of a program that was ended by SIGKILL, as shells tell it.
+/// The status of a program that was ended by SIGKILL, as shells report it.
 const KILLED: i32 = 128 + libc::SIGKILL;
 
-/// The status of a shell's command for which no process could be started.
+/// The status of a shell command for which no process could be started.
 const NO_FORK: i32 = 254;
 
-/// The statuses of programs that give up when they get no memory: by SIGABRT, as
-/// C++ does, and by SIGTRAP, as Node does.
+/// The statuses of programs that give up when they get no memory: SIGABRT, as in C++, and
+/// SIGTRAP, as in Node.
 const OUT_OF_MEMORY: [i32; 2] = [128 + libc::SIGABRT, 128 + libc::SIGTRAP];
 
 impl Keeper {
-    /// Tells what limits have done since the last look, in the run that has
-    /// come to its end meanwhile, or else in the next one. What it has left may have to
-    /// be looked after before its end is told.
+    /// Reports what limits have done since the last check, in the run that has just ended
+    /// or else in the next one. Returns a watch if the processes that the run left must
+    /// be dealt with before its end is reported.
     pub(super) fn tell_of_limits(
         &mut self,
         language: Language,
@@ -45,12 +45,12 @@ impl Keeper {
     ) -> Option<Watch> {
         let confined = self.home.confined.as_ref()?;
         let incidents = confined.take_incidents();
-        // One that went well has not been kept from starting anything.
+        // A run that succeeded was not kept from starting anything.
         if incidents == Incidents::default() && ending == Ending::Status(0) {
             return None;
         }
         let mut met = counted(confined, incidents, ending);
-        met.extend(guesses(confined.hold(), ending, error));
+        met.extend(guesses(confined.limits(), ending, error));
         if let Some(run) = run.and_then(|number| self.runs.get_mut(&number)) {
             run.limits_met.extend(met.iter().map(|(limit, _)| *limit));
         }
@@ -60,40 +60,40 @@ impl Keeper {
         let was_refused = incidents.refusals > 0 || ending == Ending::Status(NO_FORK);
         let watch = self.watch_bomb(Ended { run, force, was_refused });
         for note in notes {
-            self.tell(language, run, note);
+            self.add_note(language, run, note);
         }
         watch
     }
 
-    /// The limits, and what is used of them.
+    /// Returns the limits and how much of them is used.
     pub(super) fn limits_view(&self) -> Option<LimitsView> {
         let confined = self.home.confined.as_ref()?;
-        let (sandbox, hold) = (confined.sandbox(), confined.hold());
+        let (sandbox, limits) = (confined.sandbox(), confined.limits());
         let group = sandbox.group();
         let counts = group.map(|group| group.counts()).unwrap_or_default();
         let tallied = sandbox.tallied();
         let used = || sandbox.private_bytes().map(|(used, _)| used);
         let view = LimitsView {
-            memory: hold.memory.map(|held| MemoryLimit {
+            memory: limits.memory.map(|held| MemoryLimit {
                 limit_bytes: held.limit,
                 used_bytes: group.and_then(|group| group.memory_used()),
                 peak_bytes: group.and_then(|group| group.memory_peak()),
                 kills: counts.kills,
                 held_by: held.by.as_str().to_owned(),
             }),
-            cpus: hold
+            cpus: limits
                 .cpus
                 .map(|held| CpuLimit { limit: held.limit, held_by: held.by.as_str().to_owned() }),
-            pids: hold.pids.map(|held| PidsLimit {
+            pids: limits.pids.map(|held| PidsLimit {
                 limit: held.limit,
                 used: group.and_then(|group| group.processes()),
                 refused: counts.refusals,
                 held_by: held.by.as_str().to_owned(),
             }),
-            open_files: hold
+            open_files: limits
                 .open_files
                 .map(|held| FilesLimit { limit: held.limit, held_by: held.by.as_str().to_owned() }),
-            layer: hold.layer.map(|held| LayerLimit {
+            layer: limits.layer.map(|held| LayerLimit {
                 limit_bytes: held.limit,
                 used_bytes: tallied.map(|tallied| tallied.used).or_else(used),
                 refused: tallied.map_or(0, |tallied| tallied.refused),
@@ -106,7 +106,7 @@ impl Keeper {
 
 /// Where no control group counts, the system does not tell that a limit was met.
 /// What a run's end says of it is told as what it is: a guess.
-fn guesses(hold: &Hold, ending: Ending, error: Option<&RunError>) -> Vec<Met> {
+fn guesses(limits: &LimitPlan, ending: Ending, error: Option<&RunError>) -> Vec<Met> {
     let is_uncounted = |by: Mechanism| match by {
         Mechanism::Rlimit | Mechanism::UserRlimit => true,
         Mechanism::Groups(_) | Mechanism::FileSystem => false,
@@ -118,7 +118,7 @@ fn guesses(hold: &Hold, ending: Ending, error: Option<&RunError>) -> Vec<Met> {
     let guessed = |resource, limit| MetLimit { resource, limit, evidence: Evidence::Guessed };
     let mut met = Vec::new();
     let lacked_memory = has_status(&OUT_OF_MEMORY) || says("MemoryError");
-    if let Some(held) = hold.memory.filter(|held| lacked_memory && is_uncounted(held.by)) {
+    if let Some(held) = limits.memory.filter(|held| lacked_memory && is_uncounted(held.by)) {
         let note = format!(
             "perhaps the memory limit was met, which is {} for each program by itself",
             size(held.limit)
@@ -127,7 +127,7 @@ fn guesses(hold: &Hold, ending: Ending, error: Option<&RunError>) -> Vec<Met> {
     }
     let lacked_process =
         has_status(&[NO_FORK]) || says("BlockingIOError") || says("can't start new thread");
-    if let Some(held) = hold.pids.filter(|held| lacked_process && is_uncounted(held.by)) {
+    if let Some(held) = limits.pids.filter(|held| lacked_process && is_uncounted(held.by)) {
         let note = format!(
             "perhaps the limit of {} processes and threads was met: one could not be started",
             held.limit
@@ -138,10 +138,10 @@ fn guesses(hold: &Hold, ending: Ending, error: Option<&RunError>) -> Vec<Met> {
 }
 
 fn counted(confined: &Confined, incidents: Incidents, ending: Ending) -> Vec<Met> {
-    let hold = confined.hold();
+    let limits = confined.limits();
     let counted = |resource, limit| MetLimit { resource, limit, evidence: Evidence::Counted };
     let mut met = Vec::new();
-    if let Some(held) = hold.memory.filter(|_| incidents.kills > 0) {
+    if let Some(held) = limits.memory.filter(|_| incidents.kills > 0) {
         let sandbox = confined.sandbox();
         let peak = sandbox.group().and_then(|group| group.memory_peak());
         let peak = peak.map(|bytes| format!("; the peak was {}", size(bytes))).unwrap_or_default();
@@ -153,7 +153,7 @@ fn counted(confined: &Confined, incidents: Incidents, ending: Ending) -> Vec<Met
         let note = format!("{whom}killed by the memory limit of {}{peak}", size(held.limit));
         met.push((counted(LimitedResource::Memory, held.limit), note));
     }
-    if let Some(held) = hold.pids.filter(|_| incidents.refusals > 0) {
+    if let Some(held) = limits.pids.filter(|_| incidents.refusals > 0) {
         let times = match incidents.refusals {
             1 => "a process could not be started".to_owned(),
             n => format!("processes could not be started {n} times"),
@@ -161,7 +161,7 @@ fn counted(confined: &Confined, incidents: Incidents, ending: Ending) -> Vec<Met
         let note = format!("{times}: the limit is {} processes and threads", held.limit);
         met.push((counted(LimitedResource::Pids, held.limit), note));
     }
-    if let Some(held) = hold.layer.filter(|_| incidents.full > 0) {
+    if let Some(held) = limits.layer.filter(|_| incidents.full > 0) {
         let limit = size(held.limit);
         let note = format!(
             "writes failed with `No space left on device`: the layer and the private directories \
@@ -184,16 +184,16 @@ fn counted(confined: &Confined, incidents: Incidents, ending: Ending) -> Vec<Met
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sessile_sandbox::limits::{Held, Version};
+    use sessile_sandbox::limits::{EnforcedLimit, Version};
 
-    fn hold(by: Mechanism) -> Hold {
-        let held = |limit| Some(Held { limit, by });
-        Hold { memory: held(100 << 20), pids: held(20), ..Hold::default() }
+    fn limits(by: Mechanism) -> LimitPlan {
+        let held = |limit| Some(EnforcedLimit { limit, by });
+        LimitPlan { memory: held(100 << 20), pids: held(20), ..LimitPlan::default() }
     }
 
     #[test]
     fn where_nothing_counts_an_end_is_a_hint_and_no_more() {
-        let weak = hold(Mechanism::Rlimit);
+        let weak = limits(Mechanism::Rlimit);
         let error = |kind: &str, message: &str| RunError {
             kind: kind.to_owned(),
             message: message.to_owned(),
@@ -214,7 +214,7 @@ mod tests {
         assert!(told(1, Some(&error("ValueError", "no"))).is_empty());
         assert!(guesses(&weak, Ending::Death, None).is_empty());
         // Control groups count, and what they say is told instead.
-        let strong = hold(Mechanism::Groups(Version::Two));
+        let strong = limits(Mechanism::Groups(Version::Two));
         assert!(guesses(&strong, Ending::Status(254), None).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked about terminals, and what comes of them.
+//! Requests about terminals, and the output of terminals.
 
 use super::interaction::check_room;
 use super::output::TURN;
@@ -15,14 +15,14 @@ use sessile_protocol::{
 use sessile_session::Tick;
 use std::io;
 
-/// How soon a terminal that something else has open is looked at again.
+/// Interval of checks on a terminal that something else has open.
 const LOOK_AFTER: Tick = 500;
 
 /// Ctrl-D.
 const END_KEY: u8 = 4;
 
 impl Keeper {
-    /// The terminal of a run that is about to begin, if it wants one.
+    /// Hands a terminal to a run that is about to begin, if it wants one.
     pub(super) fn take_terminal(
         &mut self,
         language: Language,
@@ -44,7 +44,7 @@ impl Keeper {
         live.hand_terminal(language, (number, run), size, place).map(Some)
     }
 
-    /// Takes what programs have written on a kernel's terminal.
+    /// Takes what programs have written to a kernel's terminal.
     pub(super) fn take_shown(&mut self, language: Language) {
         let live = self.kernels.live.get_mut(&language);
         let Some(terminal) = live.and_then(|live| live.terminal.as_mut()) else {
@@ -74,7 +74,7 @@ impl Keeper {
         self.answer_waiters(number, is_late);
         self.answer_viewers(number);
     }
-    /// A run with a terminal is over.
+    /// Takes the terminal from a run that has ended.
     pub(super) fn leave_terminal(&mut self, language: Language, number: RunNo) {
         if self.kernels.terminal(language).is_none_or(|terminal| terminal.run != number) {
             return;
@@ -82,7 +82,8 @@ impl Keeper {
         let live = self.kernels.live.get_mut(&language);
         let terminal = live.and_then(|live| live.terminal.as_mut());
         if let (Some(terminal), Some(run)) = (terminal, self.runs.get_mut(&number)) {
-            // All that the device holds, and no end of what others write.
+            // Takes all that the device holds now, but does not follow others that write
+            // without end.
             run.unread = terminal.take_unread();
             let (buffer, reactor) = (&mut self.output.buffer, &self.reactor);
             terminal.finish(buffer, TURN, reactor, |bytes| run.stdout.push(bytes));
@@ -91,7 +92,7 @@ impl Keeper {
         self.release_terminal(language);
     }
 
-    /// Has a kernel let go of its terminal, unless something else has it.
+    /// Makes a kernel release its terminal, unless something else has it open.
     fn release_terminal(&mut self, language: Language) {
         match self.kernels.use_of_terminal(language) {
             TerminalUse::None => {}
@@ -107,7 +108,8 @@ impl Keeper {
         }
     }
 
-    /// Nothing more of a kernel's terminal belongs to this run.
+    /// Closes the run's part of a kernel's terminal: nothing more of it belongs to this
+    /// run.
     fn close_run_of_terminal(&mut self, language: Language, number: RunNo) {
         let live = self.kernels.live.get_mut(&language);
         let terminal = live.and_then(|live| live.terminal.as_mut());
@@ -126,7 +128,7 @@ impl Keeper {
     }
 
     /// The kernel is dead, and its terminal goes with it.
-    pub(super) fn lose_terminal(&mut self, language: Language) {
+    pub(super) fn drop_terminal(&mut self, language: Language) {
         if let Some(number) = self.kernels.terminal(language).map(|terminal| terminal.run) {
             self.close_run_of_terminal(language, number);
         }
@@ -135,7 +137,7 @@ impl Keeper {
         }
     }
 
-    /// Looks who still has the terminals of runs that are over.
+    /// Checks which terminals of ended runs are still open elsewhere.
     pub(super) fn release_terminals(&mut self) {
         let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
         for language in languages {
@@ -143,8 +145,8 @@ impl Keeper {
         }
     }
 
-    /// A kernel without job control has been stopped together with its program,
-    /// which would never end then.
+    /// Continues a kernel without job control that was stopped together with its program:
+    /// the program would never end otherwise.
     pub(crate) fn wake(&mut self, pid: Pid) {
         let is_it = |live: &super::Live| {
             live.pid == pid && live.terminal.as_ref().is_some_and(|t| Some(t.run) == live.current)
@@ -198,7 +200,7 @@ impl Keeper {
         }
     }
 
-    /// Input for a run with a terminal: typed on it.
+    /// Types input for a run on its terminal.
     pub(super) fn type_input(
         &mut self,
         number: RunNo,
@@ -248,12 +250,12 @@ impl Keeper {
         if has { Ok(()) } else { Err(no_terminal(number)) }
     }
 
-    /// How much of it has not been read.
+    /// Types on the run's terminal. Returns how many bytes have not been read.
     fn type_on(&mut self, number: RunNo, bytes: &[u8]) -> Result<u64, Failure> {
         if let Some(live) = self.kernels.at_run_mut(number) {
             return live.type_on_terminal(number, bytes, &self.reactor);
         }
-        // It has not begun.
+        // The run has not begun.
         let Some(run) = self.runs.get_mut(&number) else {
             return Err(self.missing(number));
         };

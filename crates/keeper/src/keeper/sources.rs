@@ -1,8 +1,8 @@
-//! What it means that a descriptor has news.
+//! Handles news on a file descriptor.
 
 use super::Keeper;
 use super::output::Context;
-use super::refusals::Whose;
+use super::refusals::RefusalScope;
 use super::waiters::Caller;
 use crate::source::{ClientId, Pipe, Source};
 use sessile_protocol::{Language, RunNo};
@@ -16,7 +16,7 @@ impl Keeper {
             Source::Signals | Source::Sandbox => self.family.was_signalled = true,
             Source::Reports(language) => {
                 self.read_reports(language);
-                self.dead_has_reported(language);
+                self.note_report_of_dead(language);
             }
             Source::Pipe(pipe) => self.take_output(pipe),
             Source::Terminal(language) => self.take_shown(language),
@@ -27,12 +27,12 @@ impl Keeper {
             Source::UploadWorker => self.read_upload_worker(),
             Source::LookWorker => self.read_look_worker(),
             Source::FileWorker(id) => self.read_file_worker(id),
-            Source::Refusals => self.take_refusals(Whose::Own),
+            Source::Refusals => self.take_refusals(RefusalScope::Own),
             Source::Program => self.program_ended(),
         }
     }
 
-    /// A client has sent something, or can take more.
+    /// Handles a client that has sent something or can take more.
     fn serve(&mut self, client: ClientId) {
         let calls =
             self.clients.connections.receive(client, &mut self.output.buffer, &self.reactor);
@@ -68,7 +68,7 @@ impl Keeper {
         }
     }
 
-    /// Reads along with runs that take longer than a moment.
+    /// Watches the pipes of runs that take longer than a moment.
     pub(super) fn watch_output(&mut self) {
         self.output.watch(&mut self.kernels, &self.reactor);
         self.expect_reports();
@@ -83,12 +83,12 @@ impl Keeper {
         let (reactor, clock) = (&self.reactor, self.home.clock);
         let context = Context { reactor, deadlines: &mut self.deadlines, clock };
         self.output.catch_up(live, (number, run), &context);
-        // What was taken here is not reported as an event any more.
+        // Output that was taken here is not reported as an event again.
         self.answer_waiting(number);
     }
 
-    /// A kernel's run is over: what it has written is taken, and what others
-    /// hold of its is left to it.
+    /// Takes the output of a kernel's run that is over. Pipes that other processes hold
+    /// stay with the run.
     pub(super) fn finish_output(&mut self, language: Language) {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
@@ -103,7 +103,7 @@ impl Keeper {
         }
     }
 
-    /// Nobody is left who could write to the pipes of earlier runs.
+    /// Closes the pipes of earlier runs: no process is left that could write to them.
     pub(super) fn close_left_pipes(&mut self) {
         for run in self.output.close_left(&mut self.runs) {
             self.unsettle(run);

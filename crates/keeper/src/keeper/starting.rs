@@ -1,4 +1,4 @@
-//! How a session's keeper comes to be.
+//! The start of a session's keeper.
 
 use super::agenda::Agenda;
 use super::clients::Clients;
@@ -33,11 +33,11 @@ use std::io;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Runs that may wait for one kernel.
+/// Number of runs that may wait for one kernel.
 const QUEUE: usize = 256;
 
 impl Keeper {
-    /// Becomes the keeper: in a process of its own, detached from the caller's.
+    /// Becomes the keeper, in a separate process that is detached from the caller's.
     pub(crate) fn start(mut boot: Boot, origin: guardian::Origin) -> Result<Self, Failure> {
         close_inherited_descriptors();
         let storage =
@@ -171,14 +171,15 @@ impl Keeper {
     pub(crate) fn open(&mut self) {
         let effects = self.session.open(self.now());
         self.perform(effects);
-        // Files on a disk take as long as a shell that comes up meanwhile.
+        // A shell starts in about the time that files on a disk take, so the files are
+        // created meanwhile.
         if let Err(error) = self.begin_listening() {
             let failure = Failure::because(Code::Storage, "the keeper cannot listen", &error);
             self.report_start(Err(failure));
         }
     }
 
-    /// From here on clients can connect, and give orders.
+    /// Starts listening: from here on, clients can connect and give orders.
     pub(super) fn begin_listening(&mut self) -> io::Result<()> {
         let connections = &mut self.clients.connections;
         if self.lifecycle == Lifecycle::Finished || connections.is_listening() {
@@ -203,8 +204,9 @@ impl Keeper {
             self.records.metadata.status = SessionStatus::Active;
             self.records.metadata.ended_at = None;
             self.records.metadata.keeper_pid = Some(std::process::id());
-            let hold = self.home.confined.as_ref().map(|confined| confined.hold());
-            self.records.metadata.notes = hold.map(|hold| hold.notes.clone()).unwrap_or_default();
+            let limits = self.home.confined.as_ref().map(|confined| confined.limits());
+            self.records.metadata.notes =
+                limits.map(|limits| limits.notes.clone()).unwrap_or_default();
         }
         let written = self.write_metadata();
         let outcome = outcome.and(written).map(|()| std::process::id());
@@ -218,9 +220,9 @@ impl Keeper {
     }
 }
 
-/// Whatever the launching process had open is none of ours.
+/// Closes all descriptors inherited from the launching process.
 fn close_inherited_descriptors() {
-    // SAFETY: called before anything in this process has opened a descriptor
-    // above the standard streams.
+    // SAFETY: called before anything in this process has opened a descriptor above the
+    // standard streams.
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
 }

@@ -1,10 +1,9 @@
 //! Runs with a terminal.
 //!
-//! A kernel has one terminal at the most. It is made for the first run that
-//! wants one, and lives on after that run for as long as something else has it
-//! open: a stopped program, say, which the next run with a terminal may bring
-//! back. Then the kernel lets go of it, because programs of ordinary runs
-//! should find no terminal to ask questions on.
+//! A kernel has at most one terminal. It is created for the first run that wants one, and
+//! stays after that run for as long as something else has it open: for example a stopped
+//! program that the next run with a terminal may resume. Then the kernel releases it,
+//! because programs of ordinary runs must not find a terminal to prompt on.
 
 use super::interaction::check_room;
 use super::live::{Kernels, Live};
@@ -20,10 +19,10 @@ use sessile_sandbox::apply::Sandbox;
 use std::collections::BTreeMap;
 use std::io;
 
-/// What programs take the terminal for. Every system knows it.
+/// The terminal type for programs. Every system knows it.
 const TYPE: &str = "xterm-256color";
 
-/// What a kernel is told of the terminal of a run.
+/// What a kernel is told about the terminal of a run.
 #[derive(Debug)]
 pub(super) struct TerminalOrder {
     path: String,
@@ -38,7 +37,7 @@ impl TerminalOrder {
     }
 }
 
-/// The environment of a run with a terminal.
+/// Returns the environment of a run with a terminal.
 pub(super) fn with_terminal_type(env: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut env = env.clone();
     env.entry("TERM".to_owned()).or_insert_with(|| TYPE.to_owned());
@@ -50,14 +49,14 @@ impl Kernels {
         self.live.get(&language)?.terminal.as_ref()
     }
 
-    /// The terminal that a run has, or had last.
+    /// Returns the terminal that a run has, or had last.
     pub(super) fn terminal_of(&self, number: RunNo) -> Option<&Terminal> {
         let mut terminals = self.live.values().filter_map(|live| live.terminal.as_ref());
         terminals.find(|terminal| terminal.run == number)
     }
 
-    /// Whether a kernel's terminal is of no use to it: its run is over, and
-    /// nothing but kernels has it open.
+    /// Returns what a kernel's terminal is still needed for. It is not needed when its
+    /// run is over and only kernels have it open.
     pub(super) fn use_of_terminal(&self, language: Language) -> TerminalUse {
         let Some(live) = self.live.get(&language) else {
             return TerminalUse::None;
@@ -77,16 +76,16 @@ impl Kernels {
 /// What a kernel's terminal is still needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TerminalUse {
-    /// There is none, or its run is going.
+    /// There is none, or its run is in progress.
     None,
-    /// Something that a run left behind has it open.
+    /// A process that a run left behind has it open.
     Held,
-    /// Nothing; this run had it last.
+    /// It is not needed; this run had it last.
     Over(RunNo),
 }
 
 impl Live {
-    /// Gives its terminal to a run that is about to begin.
+    /// Gives the terminal to a run that is about to begin.
     pub(super) fn hand_terminal(
         &mut self,
         language: Language,
@@ -114,7 +113,7 @@ impl Live {
         Ok(TerminalOrder { path, is_new, has_leftovers })
     }
 
-    /// Has the kernel let go of its terminal.
+    /// Makes the kernel release its terminal.
     pub(super) fn release_terminal(&mut self, reactor: &Reactor<Source>) {
         let Some(terminal) = self.terminal.take() else {
             return;
@@ -130,7 +129,7 @@ impl Live {
         }
     }
 
-    /// The kernel is ready for its terminal to hang up.
+    /// Hangs up the terminal that the kernel has released.
     pub(super) fn hang_up(&mut self, reactor: &Reactor<Source>) {
         if let Some(terminal) = self.leaving.pop_front() {
             terminal.close(reactor);
@@ -138,7 +137,7 @@ impl Live {
         let _ = self.kernel.released();
     }
 
-    /// The kernel is dead, and its terminals go with it.
+    /// Closes the terminals of a dead kernel.
     pub(super) fn close_terminals(&mut self, reactor: &Reactor<Source>) {
         for terminal in self.terminal.take().into_iter().chain(self.leaving.drain(..)) {
             terminal.close(reactor);
@@ -157,7 +156,7 @@ impl Live {
         }
     }
 
-    /// Types for the current run. How much has not been read then.
+    /// Types for the current run. Returns how many bytes have not been read.
     pub(super) fn type_on_terminal(
         &mut self,
         number: RunNo,

@@ -1,7 +1,8 @@
-//! The calls that are answered later: who waits, for what, and how long.
+//! Calls that are answered later: who waits, for what, and how long.
 //!
-//! Only here is it known who waits. Others say what has happened and take those
-//! out whose wait is over. A client that goes away is forgotten in one place.
+//! Only this module knows who waits. Others report what has happened and take out the
+//! waiters whose wait is over. The waiters of a client that goes away are removed in one
+//! place.
 
 use super::requests::Closing;
 use crate::runs::Run;
@@ -16,7 +17,7 @@ pub(super) struct Caller {
     pub(super) call: u64,
 }
 
-/// Names one who waits, for those who do what is waited for.
+/// Identifies a waiter for the operation that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaiterId(pub(super) u64);
 
@@ -25,25 +26,26 @@ pub(super) struct Waiter {
     pub(super) ticket: WaiterId,
     pub(super) caller: Caller,
     pub(super) waits_for: WaitsFor,
-    /// Then it is answered with what there is.
+    /// When it is answered with what there is.
     pub(super) due: Option<Tick>,
 }
 
 #[derive(Debug)]
 pub(super) enum WaitsFor {
     Result(WantedResult),
-    /// More of what a run writes, or that it has got further.
+    /// More output of a run, or progress of the run.
     Output(ReadOutput),
-    /// Something else on a run's terminal than at this revision.
+    /// A change of a run's terminal since this revision.
     Screen {
         run: RunNo,
         known: u64,
     },
-    /// The state of kernels; these have not answered yet.
+    /// The state of kernels; `missing` have not answered yet.
     State {
         missing: Vec<Language>,
     },
-    /// The runs that are not over, once the kernel has said whether one waits.
+    /// The runs that have not ended, once the kernel has said whether its run waits for
+    /// input.
     OpenRuns,
     RunsAfter(RunNo),
     Close(Closing),
@@ -55,15 +57,15 @@ pub(super) enum WaitsFor {
 pub(super) struct WantedResult {
     pub(super) run: RunNo,
     pub(super) max_output: u64,
-    /// Not before it is on disk.
+    /// Answered only when the result is on disk.
     pub(super) recorded: bool,
-    /// For an order that was given before.
+    /// The order is a repetition of an earlier one.
     pub(super) repeated: bool,
     pub(super) until_input: bool,
 }
 
 impl WaitsFor {
-    /// The run whose result or output is waited for.
+    /// The run whose result or output is awaited.
     pub(super) fn run(&self) -> Option<RunNo> {
         match self {
             Self::Result(wanted) => Some(wanted.run),
@@ -95,7 +97,7 @@ impl WaitsFor {
         matches!(self, Self::State { missing } if missing.is_empty())
     }
 
-    /// Whether a run has got as far as is waited for; `recorded`: it is on disk.
+    /// Whether a run has got as far as the waiter wants; `recorded`: it is on disk.
     pub(super) fn is_met_by(&self, number: RunNo, run: &Run, recorded: bool) -> bool {
         match self {
             Self::Result(wanted) if wanted.run == number => {
@@ -116,7 +118,7 @@ impl WaitsFor {
 
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
-    /// In the order of their calls.
+    /// In the order of the calls.
     all: Vec<Waiter>,
     last: u64,
 }
@@ -142,20 +144,20 @@ impl Waiters {
         self.all.iter()
     }
 
-    /// Whether a run's result or output is waited for in such a way.
+    /// Whether any waiter for this run's result or output satisfies `is_it`.
     pub(super) fn any_of_run(&self, run: RunNo, is_it: impl Fn(&WaitsFor) -> bool) -> bool {
         self.all
             .iter()
             .any(|waiter| waiter.waits_for.run() == Some(run) && is_it(&waiter.waits_for))
     }
 
-    /// Takes the first whose wait is over.
+    /// Takes the first waiter whose wait is over.
     pub(super) fn take(&mut self, is_over: impl Fn(&Waiter) -> bool) -> Option<Waiter> {
         let at = self.all.iter().position(is_over)?;
         Some(self.all.remove(at))
     }
 
-    /// Takes all of them at once.
+    /// Takes all waiters whose wait is over.
     pub(super) fn take_all(&mut self, is_over: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
         self.all.extract_if(.., |waiter| is_over(waiter)).collect()
     }
@@ -164,7 +166,7 @@ impl Waiters {
         self.take(|waiter| waiter.ticket == ticket)
     }
 
-    /// A kernel has answered, or will not.
+    /// Notes that a kernel has answered, or will not.
     pub(super) fn state_known(&mut self, language: Language) {
         for waiter in &mut self.all {
             if let WaitsFor::State { missing } = &mut waiter.waits_for {
@@ -173,7 +175,7 @@ impl Waiters {
         }
     }
 
-    /// Whether somebody follows what happens in the session.
+    /// Whether a client follows what happens in the session.
     pub(super) fn are_watching(&self) -> bool {
         self.all.iter().any(|waiter| match &waiter.waits_for {
             WaitsFor::Result(_)
@@ -187,13 +189,13 @@ impl Waiters {
         })
     }
 
-    /// When the first of them will not wait any longer.
+    /// Returns the earliest time at which a waiter gives up.
     pub(super) fn due(&self) -> Option<Tick> {
         self.all.iter().filter_map(|waiter| waiter.due).min()
     }
 
-    /// Takes all whose clients are gone, but for those who have closed the
-    /// session: it is closed, whoever hears of it.
+    /// Takes the waiters of clients that are gone, except those for a close: the session
+    /// is closed even if nobody hears of it.
     pub(super) fn take_gone(&mut self, gone: &[ClientId]) -> Vec<Waiter> {
         let closes = |waiter: &Waiter| matches!(waiter.waits_for, WaitsFor::Close(_));
         self.take_all(|waiter| gone.contains(&waiter.caller.client) && !closes(waiter))

@@ -1,4 +1,4 @@
-//! Telling those who wait what has happened.
+//! Answers the clients that wait for something.
 
 use super::clients::so_far;
 use super::lists::queued;
@@ -10,22 +10,22 @@ use sessile_protocol::{Answer, Language, RunNo, RunPhase, ScreenView};
 use sessile_session::Tick;
 
 impl Keeper {
-    /// When a call that may wait this long is answered at the latest.
+    /// Returns the latest time for the answer of a call with this patience.
     pub(super) fn due_after(&self, patience_ms: Option<u64>) -> Option<Tick> {
         let now = self.now();
         patience_ms.map(|patience| match patience {
             0 => now,
-            // Ticks are rounded down, and nobody is answered early.
+            // Ticks are rounded down, and no answer may be early.
             patience => now.saturating_add(patience).saturating_add(1),
         })
     }
 
-    /// Answers those who waited for this run, as far as it has got.
+    /// Answers the clients that wait for this run, as far as it has got.
     pub(super) fn answer_waiters(&mut self, number: RunNo, recorded: bool) {
         self.answer_progress(number, recorded, false);
     }
 
-    /// The same of a run that waits for input.
+    /// Does the same for a run that waits for input.
     pub(super) fn answer_waiting(&mut self, number: RunNo) {
         self.answer_progress(number, false, true);
     }
@@ -37,7 +37,7 @@ impl Keeper {
         }
     }
 
-    /// Answers those whose patience is over with what there is.
+    /// Answers the clients whose patience is over with what there is.
     pub(super) fn answer_overdue(&mut self) {
         let now = self.now();
         let is_over = |waiter: &Waiter| waiter.due.is_some_and(|due| due <= now);
@@ -68,7 +68,7 @@ impl Keeper {
         }
     }
 
-    /// Answers those who waited for this terminal to change.
+    /// Answers the clients that wait for this terminal to change.
     pub(super) fn answer_viewers(&mut self, number: RunNo) {
         let views = |waiter: &Waiter| {
             let WaitsFor::Screen { run, known } = waiter.waits_for else {
@@ -89,7 +89,8 @@ impl Keeper {
         }
     }
 
-    /// A kernel has said what its state is, or will not.
+    /// Answers the clients that wait for states, once a kernel has reported its state or
+    /// cannot.
     pub(super) fn answer_inspectors(&mut self, language: Language) {
         self.clients.waiters.state_known(language);
         let mut view = None;
@@ -101,7 +102,7 @@ impl Keeper {
         }
     }
 
-    /// A run has its number.
+    /// Answers the clients that wait for new runs, once a run has its number.
     pub(super) fn answer_followers(&mut self) {
         let follows = |waiter: &Waiter| matches!(waiter.waits_for, WaitsFor::RunsAfter(_));
         while let Some(waiter) = self.clients.waiters.take(follows) {
@@ -112,7 +113,8 @@ impl Keeper {
         }
     }
 
-    /// The kernel has said whether its run waits for input.
+    /// Answers the clients that list runs, once the kernel has said whether its run waits
+    /// for input.
     pub(super) fn answer_listers(&mut self, waiting: Option<RunNo>) {
         let lists = |waiter: &Waiter| matches!(waiter.waits_for, WaitsFor::OpenRuns);
         while let Some(waiter) = self.clients.waiters.take(lists) {
@@ -124,8 +126,8 @@ impl Keeper {
         }
     }
 
-    /// Forgets the waiters of clients that are gone. A run that was only kept
-    /// for one of them is let go when it is next looked at.
+    /// Forgets the waiters of clients that are gone. A run that was only kept for one of
+    /// them is released when it is next looked at.
     pub(super) fn forget_gone_clients(&mut self) {
         let gone = self.clients.connections.take_gone();
         if gone.is_empty() {
@@ -151,13 +153,13 @@ impl Keeper {
         }
     }
 
-    /// Somebody waits for a question, or has just answered one.
+    /// Starts the checks for a prompt: a client waits for one, or has just answered one.
     pub(super) fn expect_prompt(&mut self) {
         self.kernels.prompt_pause = Pause::default();
         self.deadlines.set(Deadline::Prompts, self.now());
     }
 
-    /// Answers those who wait for a run that has come to wait for input.
+    /// Answers the clients that wait for a run which now waits for input.
     pub(super) fn look_for_prompts(&mut self) {
         let waiters = &self.clients.waiters;
         let is_awaited = |run: RunNo| waiters.any_of_run(run, WaitsFor::ends_at_input);
@@ -178,8 +180,8 @@ impl Keeper {
         }
     }
 
-    /// Whether a run waits for input. What it wrote before that has been taken
-    /// then: the question is in its output.
+    /// Whether a run waits for input. If so, all its earlier output has been taken: the
+    /// question is in its output.
     pub(super) fn awaits_input(&mut self, number: RunNo) -> bool {
         let (live, run) = (self.kernels.at_run_mut(number), self.runs.get_mut(&number));
         let (Some(live), Some(run)) = (live, run) else {
@@ -192,13 +194,13 @@ impl Keeper {
         is_waiting
     }
 
-    /// Whether the kernel was asked, and its answer is to come.
+    /// Whether the kernel was asked and has not answered yet.
     pub(super) fn is_asked(&self, number: RunNo) -> bool {
         let stdin = self.runs.get(&number).and_then(|run| run.stdin.as_ref());
         stdin.is_some_and(|stdin| stdin.is_asked())
     }
 
-    /// The answer of a kernel that was asked about its run.
+    /// Handles a kernel's answer to the question whether its run waits for input.
     pub(super) fn input_question_answered(
         &mut self,
         language: Language,

@@ -1,4 +1,4 @@
-//! Where every kernel process is started.
+//! Starts every kernel process.
 
 use super::scripted::Scripted;
 use super::shell::Shell;
@@ -17,7 +17,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// When the machine is out of memory, what is in a sandbox goes first.
+/// When the machine is out of memory, processes in a sandbox are killed first.
 const OOM_SCORE: &str = "500";
 
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ pub(crate) enum LaunchError {
 }
 
 impl LaunchError {
-    /// What the machine has run out of, if that is the cause.
+    /// Returns what the machine has run out of, if that is the cause.
     pub(crate) fn shortage(&self) -> Option<Shortage> {
         match self {
             Self::NotFound { .. } => None,
@@ -50,13 +50,13 @@ fn place(path: Option<&str>) -> String {
     }
 }
 
-/// What a kernel is started with.
+/// Parameters for starting a kernel.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) kernel: &'a KernelProgram,
     /// Its private directory.
     pub(crate) directory: PathBuf,
-    /// Where it is started, if that is not the system as it is.
+    /// The sandbox in which it starts, if any.
     pub(crate) sandbox: Option<&'a Sandbox>,
     pub(crate) env: &'a BTreeMap<OsString, OsString>,
     pub(crate) cwd: &'a Path,
@@ -111,12 +111,12 @@ impl Plan<'_> {
         Ok(Spawned { pid, kernel, reports })
     }
 
-    /// Its directory as this process sees what the kernel writes.
+    /// Returns the directory for this process to see what the kernel writes.
     fn outside(&self) -> PathBuf {
         self.sandbox.map_or_else(|| self.directory.clone(), |s| s.outside(&self.directory))
     }
 
-    /// A directory for what the kernel writes: an empty one.
+    /// Creates an empty directory for what the kernel writes.
     fn make_place_to_write(&self) -> io::Result<()> {
         let place = self.directory.join(LEFT);
         match std::fs::create_dir(&place) {
@@ -132,13 +132,13 @@ impl Plan<'_> {
         let mut process = Process::new(program_text, cwd, streams, self.label)?;
         process.sandbox = self.sandbox;
         if self.kernel.language.is_shell() {
-            // A shell calls itself by argv[0] in its messages: `bash: …`, not
-            // the path that it was found under.
+            // A shell uses argv[0] as its name in messages: `bash: …`, not the path where
+            // it was found.
             let name = self.kernel.program.rsplit('/').next().unwrap_or(&self.kernel.program);
             process.argument(OsStr::new(name))?;
         } else {
-            // An interpreter finds its libraries, or its virtual environment,
-            // from the path that it was called by.
+            // An interpreter finds its libraries, or its virtual environment, by the path
+            // it was called with.
             process.argument(program_text)?;
         }
         for word in &invocation.args {
@@ -167,22 +167,22 @@ impl Plan<'_> {
         started
     }
 
-    /// What a new kernel has as its stdin, stdout and stderr.
+    /// Returns the stdin, stdout and stderr of a new kernel.
     fn streams(&self, invocation: &Invocation) -> io::Result<[OwnedFd; 3]> {
         let null = File::options().read(true).write(true).open("/dev/null")?;
         let stdin = match &invocation.stdin {
-            // Non-blocking only for the opening: a shell's read must wait. There is
-            // a writer already: this process.
+            // A blocking descriptor: a shell's read must wait. The opening does not
+            // block, because this process already has the FIFO open for writing.
             Some(path) => File::open(path)?,
             None => null.try_clone()?,
         };
-        // What an interpreter says before our driver is up tells why it is not.
+        // What an interpreter writes before our driver is up tells why it does not start.
         let stderr = if self.kernel.language.is_shell() {
             null.try_clone()?
         } else {
             let path = self.outside().join(COMPLAINTS);
-            // Whoever is left inside may be quick to put a pipe there, on which
-            // an opening would wait.
+            // A process left inside could put a FIFO there, on which an ordinary open
+            // would block.
             let _ = std::fs::remove_file(&path);
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
             rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?.into()
@@ -254,8 +254,8 @@ pub(crate) fn open_channel(
 
 const COMPLAINTS: &str = "w/complaints";
 
-/// What a kernel that did not come up has said, on one line; from its directory
-/// as this process sees it.
+/// Returns what a kernel that did not start has written, on one line. `directory` is the
+/// kernel's directory as this process sees it.
 pub(crate) fn complaints(directory: &Path) -> Option<String> {
     const SHOWN: usize = 400;
     let text = read_left(&directory.join(COMPLAINTS)).ok()?;
@@ -264,7 +264,7 @@ pub(crate) fn complaints(directory: &Path) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Puts files of ours where the kernel finds them.
+/// Puts our files where the kernel finds them.
 pub(super) fn install(directory: &Path, files: &[(&str, &str)]) -> io::Result<()> {
     files.iter().try_for_each(|(name, text)| write_file(&directory.join(name), text.as_bytes()))
 }

@@ -1,8 +1,8 @@
-//! Kernels: the live interpreters, behind one shape.
+//! Kernels: the running interpreters, behind one interface.
 //!
-//! A kernel gets its orders on a FIFO of its own and reports on another, both
-//! in its private directory; user code has ordinary stdin, stdout and stderr,
-//! which are the run's. A language's quirks stay in its file.
+//! A kernel gets its orders on its own FIFO and reports on another, both in its private
+//! directory; user code has ordinary stdin, stdout and stderr, which belong to the run.
+//! Details of a language stay in its file.
 
 mod launch;
 mod scripted;
@@ -32,12 +32,13 @@ pub(crate) struct Order<'a> {
     pub(crate) run: RunNo,
     pub(crate) text: &'a [u8],
     pub(crate) stdin: Stdin<'a>,
-    /// The FIFOs that its stdout and stderr go to.
+    /// The FIFOs for its stdout and stderr.
     pub(crate) output: [&'a Path; 2],
     pub(crate) env: &'a BTreeMap<String, String>,
-    /// In the place of all three streams.
+    /// Replaces all three streams.
     pub(crate) terminal: Option<Terminal<'a>>,
-    /// What it starts has a larger number than this process, by the kernel's count.
+    /// Processes that the run starts have a larger pid than this one, as the kernel sees
+    /// pids.
     pub(crate) floor: Option<u32>,
 }
 
@@ -47,16 +48,16 @@ pub(crate) struct Terminal<'a> {
     pub(crate) path: &'a str,
     /// The kernel has not had it before.
     pub(crate) is_new: bool,
-    /// Earlier runs have left something in the kernel's own process group.
+    /// Earlier runs have left processes in the kernel's own process group.
     pub(crate) has_leftovers: bool,
 }
 
-/// What becomes of a terminal that a kernel is to let go of.
+/// Outcome of asking a kernel to release its terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Release {
-    /// The kernel has nothing to do with it.
+    /// The kernel does not use it.
     Free,
-    /// The kernel will say when it is ready for the end of it.
+    /// The kernel will report when the terminal may hang up.
     Awaited,
 }
 
@@ -65,11 +66,11 @@ pub(crate) enum Release {
 pub(crate) enum Stdin<'a> {
     Empty,
     Bytes(&'a [u8]),
-    /// A FIFO, which is there already: `i` in the kernel's directory.
+    /// A FIFO that exists already: `i` in the kernel's directory.
     Open,
 }
 
-/// What a new kernel process takes over from the one before.
+/// State that a new kernel process takes over from the previous one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Previous<'a> {
     pub(crate) state: Option<&'a SavedKernel>,
@@ -77,24 +78,24 @@ pub(crate) struct Previous<'a> {
     pub(crate) status: i32,
 }
 
-/// What a kernel says.
+/// A report of a kernel.
 #[derive(Debug)]
 pub(crate) enum Report {
     Ready,
     Ended(Ended),
     Captured(RawCapture),
-    /// A capture came to nothing.
+    /// A capture failed.
     NotCaptured,
     /// The kernel is ready for its terminal to hang up.
     LetGo,
-    /// Whether the current run can only go on with input, as asked.
+    /// The answer whether the current run can only go on with input.
     Wants {
         question: Question,
         input: bool,
     },
     Copy(AboutCopy),
-    /// A process that this keeper will see end writes the dump. Then the file
-    /// beside it, see [`outcome_file`], says what [`Report::Dumped`] would.
+    /// A process whose end this keeper will see writes the dump. Then the file beside it,
+    /// see [`outcome_file`], contains what [`Report::Dumped`] would.
     Dumping {
         path: PathBuf,
         writer: Pid,
@@ -102,11 +103,11 @@ pub(crate) enum Report {
     Dumped(Box<Dumped>),
     JobEnded(JobEnded),
     Loaded(Box<Loaded>),
-    /// Something that the kernel did not say, or not at this time.
+    /// A report that is not from the kernel, or not expected at this time.
     Stray,
 }
 
-/// What a shell says of a job that is gone.
+/// A shell's report about a job that is gone.
 #[derive(Debug)]
 pub(crate) struct JobEnded {
     pub(crate) pid: u32,
@@ -116,8 +117,8 @@ pub(crate) struct JobEnded {
     pub(crate) exit_code: Option<i32>,
 }
 
-/// A captured state. What it says takes a while to find out, and is often not
-/// needed: a newer one comes.
+/// A captured state. Interpreting it takes a while and is often not needed, because a
+/// newer one comes.
 #[derive(Debug)]
 pub(crate) enum RawCapture {
     /// As the kernel itself describes it.
@@ -134,7 +135,7 @@ impl RawCapture {
         }
     }
 
-    /// Makes sense of it. `None` when there is none in it.
+    /// Interprets it. Returns `None` if it contains no state.
     pub(crate) fn interpret(self) -> Option<SavedKernel> {
         match self {
             Self::Described(saved) => Some(*saved),
@@ -143,18 +144,18 @@ impl RawCapture {
     }
 }
 
-/// What is said of a copy of a kernel.
+/// A report about a copy of a kernel.
 #[derive(Debug)]
 pub(crate) enum AboutCopy {
-    /// It is there.
+    /// The copy is up.
     Up(Box<CopyReport>),
-    /// There is none for that directory.
+    /// There is no copy for that directory.
     Unborn { directory: String, error: String },
-    /// One is on its way to that directory: this process.
+    /// A copy for that directory is starting, as this process.
     Copied { directory: String, pid: Pid },
 }
 
-/// What became of a dump.
+/// Outcome of a dump.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Dumped {
     pub(crate) path: PathBuf,
@@ -166,7 +167,7 @@ pub(crate) struct Dumped {
     pub(crate) error: Option<String>,
 }
 
-/// What became of loading a dump.
+/// Outcome of loading a dump.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Loaded {
     #[serde(default)]
@@ -175,21 +176,21 @@ pub(crate) struct Loaded {
     pub(crate) error: Option<String>,
 }
 
-/// A name that was not carried, and why.
+/// A name that was not carried over, and why.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Left {
     pub(crate) name: String,
     pub(crate) reason: String,
 }
 
-/// Where the writer of a dump says how it went.
+/// Returns the file in which the writer of a dump reports the outcome.
 pub(crate) fn outcome_file(dump: &Path) -> PathBuf {
     let mut name = dump.as_os_str().to_owned();
     name.push(".report");
     PathBuf::from(name)
 }
 
-/// What a copy says of itself.
+/// A copy's report about itself.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CopyReport {
     pub(crate) pid: u32,
@@ -199,35 +200,35 @@ pub(crate) struct CopyReport {
     /// What else it does not have.
     #[serde(default)]
     pub(crate) left: Vec<String>,
-    /// The original changes by itself, without runs: threads, tasks.
+    /// Whether the original changes without runs, by threads or tasks.
     #[serde(default)]
     pub(crate) restless: bool,
-    /// The interpreter's.
+    /// The interpreter's version.
     #[serde(default)]
     pub(crate) version: Option<String>,
 }
 
-/// A copy of a kernel's process that is to be made.
+/// An order for a copy of a kernel's process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copy<'a> {
-    /// Where it takes orders.
+    /// The directory where it takes orders.
     pub(crate) directory: &'a Path,
     pub(crate) kind: Kind<'a>,
 }
 
-/// What a copy is for.
+/// The purpose of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind<'a> {
-    /// To wait, and be copied again when somebody goes back to it.
+    /// Waits, and is copied again for a rewind.
     Image,
-    /// To be the kernel in the place of the one that it is a copy of.
+    /// Replaces the kernel that it was copied from.
     Kernel,
-    /// To be the kernel of another session, in that directory if it is given,
-    /// with these variables set.
+    /// Becomes the kernel of another session, in `cwd` if given, with these variables
+    /// set.
     Fork { session: &'a str, cwd: Option<&'a Path>, env: &'a BTreeMap<&'a str, &'a str> },
 }
 
-/// Numbers what a kernel is asked about a run's input.
+/// Number of a question to a kernel about a run's input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Question(u64);
@@ -247,7 +248,7 @@ pub(crate) struct Ended {
     pub(crate) notes: Vec<String>,
 }
 
-/// Who was signalled of a run.
+/// Who received a signal in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pressed {
     /// The kernel, and whatever it runs.
@@ -256,26 +257,26 @@ pub(crate) enum Pressed {
     Program,
 }
 
-/// Whether a kernel that is asked to exit is to write its state down, if it can.
+/// Whether a kernel that is asked to exit should write down its state, if it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastState {
     Wanted,
-    /// It is written down already, or of no use.
+    /// It is on disk already, or of no use.
     Unwanted,
 }
 
 pub(crate) trait Kernel: Debug {
-    /// The pipes by which it is told what nobody else is to know, as this process
-    /// has them. The first one is that of its orders.
+    /// Returns this process's ends of the confidential pipes to the kernel. The first one
+    /// is for its orders.
     fn pipes(&mut self) -> Vec<&mut OwnedFd>;
 
-    /// Whether it opens the pipe of its orders anew, by a path: a shell whose stdin
-    /// was moved about does.
+    /// Whether it opens its order pipe again by a path, as a shell does whose stdin was
+    /// moved.
     fn reopens_orders(&self) -> bool {
         false
     }
 
-    /// Where it finds that pipe now.
+    /// Tells where it finds that pipe now.
     fn orders_are_at(&mut self, _: &str) {}
 
     /// Asks again for a report that came without its run's secret.
@@ -284,10 +285,10 @@ pub(crate) trait Kernel: Debug {
     /// Hands over a run. The kernel is idle.
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()>;
 
-    /// The run is about to be signalled.
+    /// Prepares for a signal to the run.
     fn pressing(&mut self, _: RunNo) {}
 
-    /// The run was signalled: whatever the kernel needs besides, to notice.
+    /// Does what the kernel needs in addition to notice that the run was signalled.
     fn pressed(&mut self, run: RunNo, who: Pressed) -> io::Result<()>;
 
     /// Asks for a capture, which is reported when it is done.
@@ -297,93 +298,93 @@ pub(crate) trait Kernel: Debug {
     fn exit(&mut self, last: LastState) -> io::Result<()>;
 
     /// Takes bytes from the report FIFO.
-    fn hear(&mut self, bytes: &[u8]) -> Vec<Report>;
+    fn parse_reports(&mut self, bytes: &[u8]) -> Vec<Report>;
 
     /// After its death: the state that it wrote down as it went, if it did.
-    fn last_words(&mut self) -> Option<SavedKernel>;
+    fn final_state(&mut self) -> Option<SavedKernel>;
 
-    /// A signal for the kernel, if there is one, that keeps it from going on
-    /// after its foreground program was killed.
+    /// Returns a signal, if there is one, that keeps the kernel from going on after its
+    /// foreground program was killed.
     fn stop_signal(&self, _: Caught) -> Option<i32> {
         None
     }
 
-    /// What interrupts the kernel in the current run, if anything is to be sent.
+    /// Returns the signal that interrupts the kernel in the current run, if one is to be
+    /// sent.
     fn interrupt_signal(&mut self, _: Caught) -> Option<i32> {
         Some(libc::SIGINT)
     }
 
-    /// A signal by which the current run is given up even where a trap of the
-    /// user's takes the interrupt. Once in a run.
+    /// Returns a signal that makes it give up the current run even if a trap of the
+    /// user's catches the interrupt. Once in a run.
     fn halt_signal(&mut self, _: Caught) -> Option<i32> {
         None
     }
 
-    /// Whether nothing but the end of its jobs ends a wait for them: then all of
-    /// them are killed with a run.
+    /// Whether only the end of its jobs ends a wait for them: then all of them are killed
+    /// with a run.
     fn waits_for_jobs(&self) -> bool {
         false
     }
 
-    /// How many descriptors its process has to be allowed for another run.
+    /// Returns how many descriptors its process must be allowed for another run.
     fn room(&self) -> u64 {
         0
     }
 
-    /// That limit was raised from outside.
+    /// Notes that this limit was raised from outside.
     fn got_room(&mut self, _: u64) -> io::Result<()> {
         Ok(())
     }
 
-    /// The last run with a terminal is over, and nothing else has it.
+    /// Asks it to release its terminal: the last run with a terminal is over, and nothing
+    /// else has it.
     fn release(&mut self) -> io::Result<Release> {
         Ok(Release::Free)
     }
 
-    /// The terminal has hung up.
+    /// Notes that the terminal has hung up.
     fn released(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Whether the process can tell jobs apart on its terminal: then keys may
-    /// stop them.
+    /// Whether the process has job control on its terminal: then keys may stop its jobs.
     fn has_job_control(&self) -> bool {
         false
     }
 
-    /// Has the state written into a new file, by an idle kernel. Reported when
-    /// it is done.
+    /// Has an idle kernel write its state to a new file. Reported when it is done.
     fn dump(&mut self, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Takes over a state that was written so, in a fresh kernel, and goes to
-    /// the directory. Reported when it is done. This runs code of the user's.
+    /// Has a fresh kernel load such a file and change to the directory. Reported when it
+    /// is done. This runs the user's code.
     fn load(&mut self, _: &Path, _cwd: Option<&Path>) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// What its messages call the file that it reads a run's text from.
+    /// Returns the name by which its messages call the file with a run's text.
     fn own_name(&self) -> Option<Rc<OwnName>> {
         None
     }
 
-    /// The interpreter's version, where it says it.
+    /// Returns the interpreter's version, if it reports one.
     fn version(&self) -> Option<String> {
         None
     }
 
-    /// Whether a capture was asked for that has not been reported.
+    /// Whether a capture was requested that has not been reported.
     fn is_capturing(&self) -> bool;
 
-    /// Whether its process has done all that it was told and waits for more:
-    /// then what it has not reported never comes by itself.
+    /// Whether its process has handled all its orders and waits for more: then a missing
+    /// report never comes by itself.
     fn awaits_orders(&self, _: Pid) -> bool {
         false
     }
 
-    /// Whether code of the run's is called from an event loop: then the system
-    /// cannot tell what it waits for, and the kernel has to be asked.
+    /// Whether the run's code is called from an event loop: then the system cannot tell
+    /// what it waits for, and the kernel has to be asked.
     fn has_event_loop(&self) -> bool {
         false
     }
@@ -393,19 +394,19 @@ pub(crate) trait Kernel: Debug {
         Ok(())
     }
 
-    /// Asks for a copy of the process. The copy reports when it is there; the
-    /// original, when there is none.
+    /// Asks for a copy of the process. The copy reports when it is up; the original
+    /// reports if there is none.
     fn copy(&mut self, _: &Copy<'_>) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Asks once more, in other words, for a report that did not come.
+    /// Asks again, with other commands, for a report that did not come.
     fn prompt(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Whether a text may well end its kernel without leaving its state behind.
+/// Whether a text is likely to end its kernel without leaving its state behind.
 pub(crate) fn is_risky(text: &[u8]) -> bool {
     ["kill", "exec", "trap"].iter().any(|word| mentions(text, word))
 }
@@ -415,16 +416,16 @@ fn mentions(text: &[u8], word: &str) -> bool {
     text.windows(word.len()).any(|window| window == word)
 }
 
-/// Bytes into lines.
+/// Splits bytes into lines.
 #[derive(Debug)]
 struct Lines {
     rest: Vec<u8>,
-    /// The length of a line, more or less.
+    /// The maximum length of a line, approximately.
     limit: usize,
 }
 
-/// Of a line that is too long, what may be the beginning of another: a report
-/// that somebody else's bytes came before.
+/// How much is kept of a line that is too long: it may end with the beginning of a
+/// report, behind the bytes of another process.
 const LAST_PART: usize = 4096;
 
 impl Lines {
@@ -432,7 +433,7 @@ impl Lines {
         Self { rest: Vec::new(), limit }
     }
 
-    /// The whole lines, without their ends.
+    /// Returns the complete lines, without their ends.
     fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.rest.extend_from_slice(bytes);
         let Some(end) = self.rest.iter().rposition(|b| *b == b'\n') else {

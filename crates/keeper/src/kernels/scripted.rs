@@ -1,5 +1,5 @@
-//! Python and Node: a driver of ours inside the interpreter takes orders and
-//! reports as lines of JSON.
+//! Python and Node: our driver inside the interpreter takes orders and reports as lines
+//! of JSON.
 
 use super::launch::{DriverFiles, Invocation, install};
 use super::secret::{Secret, Secrets};
@@ -70,13 +70,13 @@ const NODE: &[(&str, &str)] = &[
     ("watcher.js", include_str!("node/watcher.js")),
 ];
 
-/// Of a text that goes along with its order; a longer one goes into a file, for
-/// a pipe takes only 64 KiB at once.
+/// Maximum length of a text inside its order. A longer one goes into a file, because a
+/// pipe takes only 64 KiB at once.
 const INLINE: usize = 16 << 10;
-/// What JSON makes of a control character: `\u0007`.
+/// Length of a control character in JSON: `\u0007`.
 const ESCAPED: usize = 6;
 
-/// A report may have a picture in it, but not one without an end.
+/// A report may contain a picture, but its size is limited.
 const LONGEST_REPORT: usize = 64 << 20;
 
 #[derive(Debug)]
@@ -88,32 +88,32 @@ pub(super) struct Scripted {
     secrets: Secrets,
     keeping: Keeping,
     current: Option<Current>,
-    /// Of the run before: its report may come twice.
+    /// The secret of the run before: its report may come twice.
     former: Option<Secret>,
-    /// What captures that are under way will be "as of".
+    /// The "as of" runs of captures in progress.
     capturing: std::collections::VecDeque<RunNo>,
     has_event_loop: bool,
     version: Option<String>,
 }
 
-/// The run that the driver is at.
+/// The run that the driver executes.
 #[derive(Debug)]
 struct Current {
     run: RunNo,
     secret: Secret,
 }
 
-/// Where the secret of a run is while user code runs, see `secret.rs`.
+/// Where the secret of a run is while user code runs; see `secret.rs`.
 #[derive(Debug)]
 enum Keeping {
-    /// In this pipe, from which the driver takes it when the run is done: in
-    /// Python, user code finds everything that the driver has.
+    /// In this pipe, from which the driver reads it when the run is done: in Python, user
+    /// code can find everything that the driver has.
     Pipe(OwnedFd),
-    /// With the driver, which has it from the order.
+    /// With the driver, which got it in the order.
     Driver,
 }
 
-/// What most orders name.
+/// Paths that most orders name.
 #[derive(Debug)]
 struct Paths {
     code: PathBuf,
@@ -136,13 +136,13 @@ struct RunOrder<'a> {
     stdin: &'a Path,
     stdout: &'a Path,
     stderr: &'a Path,
-    /// None where there are none: nothing is put back after such a run.
+    /// None if there are none: nothing is restored after such a run.
     env: Option<&'a BTreeMap<String, String>>,
     secret: Option<&'a Secret>,
 }
 
-/// What the report of a run's end begins with. It is read without a look at
-/// what else it might be: that would take longer than anything else about it.
+/// Prefix of the report of a run's end. Such a report is parsed directly: trying the
+/// other kinds first would take longer than all the rest.
 const DONE: &[u8] = br#"{"op":"done","#;
 
 #[derive(Deserialize)]
@@ -169,7 +169,7 @@ enum Message {
         directory: String,
         pid: i32,
     },
-    /// A fork writes the dump: how it went is in a file when it has ended.
+    /// A fork writes the dump; the outcome is in a file when it has ended.
     Dumping {
         path: PathBuf,
         pid: i32,
@@ -207,7 +207,7 @@ impl Scripted {
         (driver, openness): (DriverFiles, Openness),
     ) -> io::Result<(Self, Invocation)> {
         let (files, flags): (_, &[&str]) = match language {
-            // Unbuffered, so that what C code prints lands in order.
+            // Unbuffered, so that the output of C code comes in order.
             Language::Python => (PYTHON, &["-u"]),
             Language::Node => (NODE, &["--no-force-async-hooks-checks"]),
             Language::Bash | Language::Sh | Language::Zsh => {
@@ -253,7 +253,7 @@ impl Scripted {
         write_orders(&self.orders, &line)
     }
 
-    /// Makes sense of a line, which somebody else may have begun.
+    /// Interprets a line, the beginning of which may come from another process.
     fn understand(&mut self, line: &[u8]) -> Vec<Report> {
         match parse(line) {
             Some(message) => self.take(message).into_iter().collect(),
@@ -309,7 +309,7 @@ impl Scripted {
         if self.former.as_ref().is_some_and(|former| former.as_str() == done.secret) {
             return None;
         }
-        // Others may have written to the pipe, too.
+        // Other processes may have written to the pipe too.
         let tells = |current: &mut Current| {
             current.run == done.run && current.secret.position_in(done.secret.as_bytes()).is_some()
         };
@@ -340,8 +340,8 @@ fn parse(line: &[u8]) -> Option<Message> {
 }
 
 impl Kernel for Scripted {
-    /// A report without the secret may be the driver's own, if somebody else has
-    /// taken that from its pipe.
+    /// Asks for the report again. A report without the secret may come from the driver
+    /// itself, if another process has taken the secret from its pipe.
     fn ask_again(&self) {
         let (Keeping::Pipe(pipe), Some(current)) = (&self.keeping, &self.current) else { return };
         if rustix::io::ioctl_fionread(pipe) == Ok(0) {
@@ -366,7 +366,7 @@ impl Kernel for Scripted {
             write_file(code, order.text)?;
         }
         if let Stdin::Bytes(bytes) = order.stdin {
-            // Something in the background may still read the last one.
+            // A background process may still read the last one.
             let _ = std::fs::remove_file(stdin);
             write_file(stdin, bytes)?;
         }
@@ -399,8 +399,7 @@ impl Kernel for Scripted {
     }
 
     fn pressing(&mut self, run: RunNo) {
-        // Node is told which run is meant, so that its SIGINT cannot hit the
-        // next one.
+        // Tells Node which run is meant, so that its SIGINT cannot hit the next one.
         let _ = write_file(&self.directory.join("interrupt"), run.to_string().as_bytes());
     }
 
@@ -429,7 +428,7 @@ impl Kernel for Scripted {
 
     fn copy(&mut self, copy: &Copy<'_>) -> io::Result<()> {
         if self.has_event_loop {
-            // Node has threads of its own, which no copy would have.
+            // Node has threads of its own, which a copy would not have.
             return Err(io::ErrorKind::Unsupported.into());
         }
         let (kind, session, cwd, env) = match copy.kind {
@@ -447,12 +446,12 @@ impl Kernel for Scripted {
         }))
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
+    fn parse_reports(&mut self, bytes: &[u8]) -> Vec<Report> {
         let lines = self.lines.push(bytes);
         lines.iter().flat_map(|line| self.understand(line)).collect()
     }
 
-    fn last_words(&mut self) -> Option<SavedKernel> {
+    fn final_state(&mut self) -> Option<SavedKernel> {
         None
     }
 
@@ -481,14 +480,14 @@ impl Kernel for Scripted {
     }
 }
 
-/// The text, if it fits into an order.
+/// Returns the text, if it fits into an order.
 fn inline(text: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= INLINE)?;
     let control = text.bytes().filter(u8::is_ascii_control).count();
     (text.len() + control * (ESCAPED - 1) <= INLINE).then_some(text)
 }
 
-/// Variables by name, as in a shell's state.
+/// Keys the variables by name, as in a shell's state.
 fn tidy(mut view: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Array(list)) = view.remove("variables") {
         let named = list.into_iter().filter_map(|variable| {

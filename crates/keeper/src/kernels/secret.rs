@@ -1,23 +1,22 @@
-//! What only a kernel that has come to the end of a run can tell.
+//! Secrets that prove that a kernel has come to the end of a run.
 //!
-//! A report of the end of a run carries a secret of that run. A shell meets it in
-//! the line that reports, which it gets to when the text is done; Python's driver
-//! reads it from a pipe then; Node's has it in a closure. So no text, argument,
-//! variable or file of the user's shows it, and who writes to our channel without
-//! it is not believed.
+//! The report of a run's end contains a secret of that run. A shell finds it in the line
+//! that reports, which it reads when the text is done; Python's driver reads it from a
+//! pipe then; Node's has it in a closure. So no text, argument, variable or file of the
+//! user shows it, and a report without it is not believed.
 //!
-//! It does not keep out a program of the same user that goes and reads a kernel's
-//! memory or its pipes.
+//! It does not keep out a program of the same user that reads a kernel's memory or its
+//! pipes.
 
 use serde::Serialize;
 use std::fmt;
 use std::io;
 
-/// zsh reads its orders a byte at a time, so it is short: 48 bits, which nobody
-/// guesses through a pipe.
+/// zsh reads its orders a byte at a time, so the secret is short: 48 bits, which nobody
+/// can guess through a pipe.
 const LENGTH: usize = 8;
 
-/// Characters that mean nothing in a shell's double quotes, nor in JSON.
+/// Characters without a special meaning in a shell's double quotes and in JSON.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 
 #[derive(Clone, PartialEq, Eq)]
@@ -32,7 +31,8 @@ impl Secret {
         &self.0
     }
 
-    /// Where it stands in a line that somebody else may have begun.
+    /// Returns its position in a line, the beginning of which may come from another
+    /// process.
     pub(super) fn position_in(&self, line: &[u8]) -> Option<usize> {
         line.windows(LENGTH).position(|window| window == self.0)
     }
@@ -44,7 +44,7 @@ impl fmt::Display for Secret {
     }
 }
 
-/// Not shown where a kernel is logged.
+/// Does not show the secret when a kernel is logged.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
@@ -57,8 +57,8 @@ impl Serialize for Secret {
     }
 }
 
-/// Secrets, made some dozens at a time: a system call for each run would be one
-/// too many.
+/// Generates secrets, some dozens at a time: a system call for each run would be one too
+/// many.
 #[derive(Default)]
 pub(super) struct Secrets {
     unused: Vec<u8>,
@@ -70,7 +70,7 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// What the system gives at once, whatever else goes on.
+/// How much the system always returns at once.
 const BATCH: usize = 256;
 
 impl Secrets {

@@ -15,30 +15,27 @@
 //! - Two lines, because whatever aborts the first (SIGINT, `${x?}`, an unset
 //!   variable under `set -u`) leaves the second.
 //! - By path, because user code may close any descriptor.
-//! - Redirections on the command itself, because then what the shell prints
-//!   about the trigger (`set -x`, `set -v`, a DEBUG trap) goes to its own
-//!   stderr, which is /dev/null, before the run's takes its place.
+//! - Redirections on the command itself, because then what the shell prints about the
+//!   trigger (`set -x`, `set -v`, a DEBUG trap) goes to its own stderr, which is
+//!   /dev/null, before the run's stderr replaces it.
 //!
-//! - With a secret of the run in the second, which a text does not get to see:
-//!   bash and dash have read it ahead into their own memory, and zsh, which reads
-//!   a byte at a time, has left it in the pipe.
+//! - With a secret of the run in the second line, which a text cannot see: bash and dash
+//!   have read it ahead into their own memory, and zsh, which reads a byte at a time, has
+//!   left it in the pipe.
 //!
-//! An EXIT trap of ours writes the state down when the shell exits. It must not
-//! be seen or lost: see [`ExitTrap`].
+//! Our EXIT trap writes down the state when the shell exits. It must not be seen or lost:
+//! see [`ExitTrap`].
 
-use super::launch::{Invocation, install};
 use super::secret::{Secret, Secrets};
-use super::{Kernel, LastState, Lines, Order, Pressed, Previous, Release, Report, Stdin, mentions};
+use super::{Kernel, LastState, Lines, Order, Pressed, Release, Report, Stdin, mentions};
 use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
 use crate::scratch::{RewrittenFile, write_file};
 use rustix::process::Pid;
-use serde_json::Value;
-use sessile_protocol::{Language, RunNo};
+use sessile_protocol::RunNo;
 use sessile_store::SavedKernel;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -46,6 +43,7 @@ use std::rc::Rc;
 
 mod background;
 mod bash;
+mod builtin_calls;
 mod captures;
 mod dash;
 mod dialect;
@@ -55,13 +53,15 @@ mod job_list;
 mod job_name;
 mod quoting;
 mod reports;
+mod starting;
 mod terminal;
 mod traps;
 mod trigger;
 mod view;
-mod voice;
+
 mod zsh;
-use background::{Asking, Background, Functions, JobQuestions, Starts};
+use background::{Asking, Background, JobQuestions, Starts};
+use builtin_calls::{BuiltinCalls, Probe};
 use captures::Captures;
 pub(super) use captures::Listed;
 pub(crate) use captures::interpret;
@@ -69,17 +69,16 @@ use dialect::Dialect;
 use quoting::quote;
 use terminal::JobControl;
 use traps::ExitTrap;
-use trigger::{EndsWith, done_line};
-use voice::{Probe, Voice};
+use trigger::EndsWith;
 
 /// Where a saved state keeps the sources of functions.
 const SOURCES: &str = "function_sources";
 
-/// Every trap of ours has this in its text.
+/// Part of the text of each of our traps.
 const MARK: &str = "__sessile_exit";
 
-/// Descriptors that a shell has to be allowed for a run and a capture: those that
-/// it saves go to 10 and above, and the user may have all below. zsh needs 17.
+/// Descriptors that a shell must be allowed for a run and a capture: those that it saves
+/// go to 10 and above, and the user may have all below. zsh needs 17.
 const ROOM: u64 = 20;
 
 /// A report is a short line.
@@ -88,30 +87,30 @@ const LONGEST_REPORT: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Shell {
     dialect: &'static dyn Dialect,
-    voice: Voice,
-    /// Which voice works, when that is being asked.
+    calls: BuiltinCalls,
+    /// Which calls work, when that is being asked.
     probe: Option<Probe>,
     /// Its private directory, as text that needs no quoting.
     dir: String,
-    /// The same as this process sees it, for what the shell has written there.
+    /// The same directory as this process sees it, for what the shell has written there.
     outside: PathBuf,
     orders: OwnedFd,
-    /// Where the shell finds them, when it has lost its stdin.
+    /// Where the shell finds its orders when it has lost its stdin.
     orders_path: String,
     /// The file that is sourced.
     text: RewrittenFile,
     own_name: Rc<OwnName>,
     lines: Lines,
     secrets: Secrets,
-    /// Of the line that says that the shell is up.
+    /// The secret of the line that reports that the shell is up.
     start: Secret,
-    /// Of the run before: its report may come twice.
+    /// The secret of the run before: its report may come twice.
     former: Option<Secret>,
     /// How many bytes of orders may be unread when the current run is reported:
     /// those behind the line that reports it.
     unread: Cell<usize>,
     current: Option<Current>,
-    /// Of the last run, for the next one's `$?`.
+    /// The status of the last run, for the next one's `$?`.
     status: i32,
     flags: String,
     exit_trap: ExitTrap,
@@ -119,15 +118,15 @@ pub(super) struct Shell {
     /// The user's EXIT trap in a state that is being restored.
     inherited_exit_trap: Option<String>,
     captures: Captures,
-    /// The functions that runs have defined, by name, where the shell itself
-    /// cannot list them.
+    /// The functions that runs have defined, by name, if the shell itself cannot list
+    /// them.
     functions: BTreeMap<String, String>,
     jobs: JobControl,
     background: Background,
-    /// The last run was given up by a trap of ours, or may have been.
+    /// Our trap has ended the last run, or may have.
     is_halted: bool,
-    /// Of the traps after the last run. It goes when the next begins: the shell
-    /// may yet come to lines that would list them again.
+    /// The listing of traps after the last run. It is removed when the next run begins:
+    /// the shell may still execute lines that would list them again.
     listing: Option<PathBuf>,
 }
 
@@ -137,9 +136,9 @@ struct Current {
     run: RunNo,
     secret: Secret,
     form: Form,
-    /// It is over when its `d` line has come, after a look at the traps.
+    /// It is over when its `d` line has come, after a check of the traps.
     awaits_done: bool,
-    /// The traps are listed after it, and our guard is taken away.
+    /// The traps are listed after it, and our guard is removed.
     lists_traps: bool,
     /// Errors may end the shell.
     errexit: bool,
@@ -147,95 +146,21 @@ struct Current {
     reported: Option<i32>,
     /// The jobs that its text starts.
     starts: Starts,
-    /// What is not yet answered about them.
+    /// Pending questions about them.
     asking: Asking,
 }
 
 /// How a run's streams are put in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// As redirections of the sourcing command: gone by the time that an EXIT
-    /// trap runs.
+    /// As redirections of the sourcing command: undone before an EXIT trap runs.
     Redirected,
-    /// As the shell's own streams, so that what an EXIT trap prints is part of
-    /// the run. Used when there may be such a trap.
+    /// As the shell's own streams, so that what an EXIT trap prints is part of the run.
+    /// Used when there may be such a trap.
     Replaced,
 }
 
 impl Shell {
-    pub(super) fn prepare(
-        language: Language,
-        (directory, outside): (&Path, &Path),
-        orders: OwnedFd,
-        program: &Path,
-        previous: Previous<'_>,
-    ) -> io::Result<(Self, Invocation)> {
-        let dialect = dialect::of(language);
-        let mut secrets = Secrets::default();
-        let start = secrets.next()?;
-        let mut shell = Self {
-            dialect,
-            voice: Voice::among(dialect, &[]),
-            probe: None,
-            dir: directory.display().to_string(),
-            outside: outside.to_owned(),
-            orders,
-            orders_path: directory.join("t").display().to_string(),
-            text: RewrittenFile::create(&directory.join("c"))?,
-            own_name: Rc::new(OwnName::new(
-                program.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
-                directory.join("c").display().to_string(),
-            )),
-            lines: Lines::of_at_most(LONGEST_REPORT),
-            secrets,
-            start,
-            former: None,
-            unread: Cell::new(0),
-            current: None,
-            status: 0,
-            flags: String::new(),
-            exit_trap: ExitTrap::Open,
-            debug_trap: None,
-            inherited_exit_trap: None,
-            captures: Captures::default(),
-            functions: BTreeMap::new(),
-            jobs: JobControl::of(dialect, program),
-            background: Background::default(),
-            is_halted: false,
-            listing: None,
-        };
-        let mut boot = dialect.boot().to_owned();
-        if let Some(saved) = previous.state
-            && let Some(text) = &saved.restore
-        {
-            let trap = |name: &str| saved.view.get("traps")?.get(name)?.as_str().map(str::to_owned);
-            shell.inherited_exit_trap = trap("EXIT");
-            shell.debug_trap = trap("DEBUG");
-            shell.voice = Voice::among(dialect, &names(saved.view.get("functions")));
-            if let Some(Value::Object(sources)) = saved.view.get(SOURCES) {
-                let sources = sources
-                    .iter()
-                    .filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())));
-                shell.functions = sources.collect();
-            }
-            shell.background.functions = Functions::of_restored(text.as_bytes());
-            write_file(&directory.join("restore"), text.as_bytes())?;
-            let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
-        }
-        shell.install()?;
-        if dialect.hides_functions() {
-            shell.name_functions()?;
-        }
-        // Here already, so that the user's umask is not its mode.
-        write_file(&shell.left("w/int"), b"")?;
-        shell.keep_status(previous.status);
-        // `!`, because of `set -e`: see `prompt` for what follows a failure.
-        let _ = writeln!(boot, "! {}", shell.ready_line(shell.voice));
-        shell.send(&boot)?;
-        let args = dialect.arguments().iter().map(Into::into).collect();
-        Ok((shell, Invocation { args, stdin: Some(directory.join("t")), env: Vec::new() }))
-    }
-
     fn send(&self, lines: &str) -> io::Result<()> {
         self.unread.set(self.unread.get().saturating_add(lines.len()));
         write_orders(&self.orders, lines.as_bytes())
@@ -245,14 +170,14 @@ impl Shell {
         Path::new(&self.dir).join(name)
     }
 
-    /// What the shell has written for us. In a sandbox, whatever else runs there
-    /// can write in that directory, too, and nowhere else of ours.
+    /// Returns the path of what the shell has written for us. In a sandbox, other
+    /// processes there can also write in that directory, but to no other files of ours.
     fn left(&self, name: &str) -> PathBuf {
         self.outside.join(name)
     }
 
-    /// Whether our trap on a signal is there. The shell may have become another
-    /// program, which the signal would be the end of.
+    /// Whether our trap on a signal is set. If the shell has executed another program,
+    /// the signal would end that.
     fn traps(&self, signal: i32, caught: Caught) -> bool {
         match self.exit_trap {
             ExitTrap::Armed { .. } | ExitTrap::Guarded { .. } => caught.has(signal),
@@ -260,35 +185,12 @@ impl Shell {
         }
     }
 
-    /// Takes up what works, if that was asked.
-    fn learn_voice(&mut self) {
-        let outcome = self.probe.take().and_then(|probe| probe.outcome(self.dialect));
-        let Some(voice) = outcome.filter(|voice| *voice != self.voice) else { return };
-        self.voice = voice;
-        let _ = self.install();
-        if let ExitTrap::Armed { users } = &mut self.exit_trap {
-            let users = users.take();
-            let line = self.arm(users);
-            let _ = self.send(&line);
-        }
-    }
-
-    /// Puts the scripts that the shell reads into its directory.
-    fn install(&self) -> io::Result<()> {
-        for (name, text) in self.dialect.files() {
-            // dash does not tell a sourced file where it is.
-            let text = self.voice.speak(text.replace("@DIR@", &self.dir));
-            install(Path::new(&self.dir), &[(*name, &text)])?;
-        }
-        Ok(())
-    }
-
     /// For the next run's `$?`.
     fn keep_status(&mut self, status: i32) {
         self.status = status;
         if status != 0 {
             let _ =
-                write_file(&self.path("q"), self.dialect.returning(status, self.voice).as_bytes());
+                write_file(&self.path("q"), self.dialect.returning(status, self.calls).as_bytes());
         }
     }
 }
@@ -312,14 +214,14 @@ impl Kernel for Shell {
             let _ = std::fs::remove_file(listing);
         }
         if self.is_halted {
-            // It may have come to that only after the last run was over.
+            // The trap may have run only after the last run was over.
             let line = self.restore_interrupt_trap().unwrap_or_default();
             self.send(&line)?;
             self.is_halted = false;
         }
         let form = self.form(order.text);
         let prelude = self.prelude(order.text)?;
-        self.probe = voice::is_doubtful(self.dialect, order.text).then(Probe::default);
+        self.probe = builtin_calls::may_redefine(self.dialect, order.text).then(Probe::default);
         let secret = self.secrets.next()?;
         let starts = self.starts(order);
         let JobQuestions { before, after } = self.job_questions(order, &secret);
@@ -332,7 +234,7 @@ impl Kernel for Shell {
         }
         if let Stdin::Bytes(stdin) = order.stdin {
             let path = self.path("i");
-            // Something in the background may still read the last one.
+            // A background process may still read the last one.
             let _ = std::fs::remove_file(&path);
             write_file(&path, stdin)?;
         }
@@ -358,7 +260,7 @@ impl Kernel for Shell {
     fn pressed(&mut self, run: RunNo, who: Pressed) -> io::Result<()> {
         let Some(current) = &mut self.current else { return Ok(()) };
         current.pressed |= who == Pressed::Kernel;
-        // What was asked about jobs may be thrown away, too.
+        // The questions about jobs may be discarded too.
         if let Asking::About(_) | Asking::AboutAtLast(_) = std::mem::take(&mut current.asking) {
             current.awaits_done = true;
         }
@@ -367,8 +269,8 @@ impl Kernel for Shell {
         // The report line may be gone: dash throws away what it has read ahead,
         // and a second SIGINT may have hit bash in the middle of it. Reported
         // twice does no harm.
-        let mut report = self.report_line(&secret, self.voice);
-        let done = self.done_line(&secret, self.voice);
+        let mut report = self.report_line(&secret, self.calls);
+        let done = self.done_line(&secret, self.calls);
         if form == Form::Replaced {
             report = self.untraced(&report);
         }
@@ -380,7 +282,7 @@ impl Kernel for Shell {
         if self.captures.under_way.contains(&as_of) {
             return Ok(());
         }
-        let mut line = self.voice.speak(self.dialect.capture(&self.dir, as_of));
+        let mut line = self.calls.rewrite(self.dialect.capture(&self.dir, as_of));
         // Its failure, without `exit` say, must not be the shell's end.
         if self.flags.contains('e') {
             line.insert_str(line.len() - 1, " || \\:");
@@ -391,7 +293,7 @@ impl Kernel for Shell {
     }
 
     fn exit(&mut self, last: LastState) -> io::Result<()> {
-        let prefix = self.voice.prefix;
+        let prefix = self.calls.prefix;
         // Our trap would only delay it, if nobody needs what it writes.
         let disarm = match (&self.exit_trap, last) {
             (ExitTrap::Armed { users: Some(users) }, LastState::Unwanted) => {
@@ -403,19 +305,17 @@ impl Kernel for Shell {
             (ExitTrap::Armed { .. }, LastState::Wanted)
             | (ExitTrap::Guarded { .. } | ExitTrap::Open, _) => String::new(),
         };
-        // Twice, because an interactive shell with stopped jobs refuses the first
-        // time.
+        // Twice, because an interactive shell with stopped jobs refuses the first time.
         self.send(&format!("{disarm}{prefix}exit\n{prefix}exit\n"))
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Vec<Report> {
+    fn parse_reports(&mut self, bytes: &[u8]) -> Vec<Report> {
         self.understand_all(bytes)
     }
 
-    fn last_words(&mut self) -> Option<SavedKernel> {
+    fn final_state(&mut self) -> Option<SavedKernel> {
         let as_of = self.current.as_ref().map_or(RunNo(0), |c| c.run);
-        // With a hook there is a trap of ours under a guard, if the user's is the
-        // same as before.
+        // With a hook, our trap is set under a guard if the user's is the same as before.
         if self.dialect.has_exit_hook()
             && let ExitTrap::Guarded { users } = &mut self.exit_trap
         {
@@ -432,12 +332,12 @@ impl Kernel for Shell {
     }
 
     fn interrupt_signal(&mut self, caught: Caught) -> Option<i32> {
-        // It will interrupt itself.
+        // The shell will interrupt itself.
         if self.is_halted && self.dialect.halts_by_itself() {
             return None;
         }
         let errexit = self.current.as_ref().is_some_and(|current| current.errexit);
-        // An interrupt would be its end, and no trap would run.
+        // An interrupt would end the shell without running a trap.
         if errexit && self.dialect.ends_at_interrupts() {
             return self.halt_signal(caught).or(Some(libc::SIGINT));
         }
@@ -464,7 +364,7 @@ impl Kernel for Shell {
         if !self.dialect.keeps_limits() {
             return Ok(());
         }
-        self.send(&format!("{}ulimit -S -n {limit}\n", self.voice.prefix))
+        self.send(&format!("{}ulimit -S -n {limit}\n", self.calls.prefix))
     }
 
     fn waits_for_jobs(&self) -> bool {
@@ -488,31 +388,14 @@ impl Kernel for Shell {
     }
 
     fn awaits_orders(&self, pid: Pid) -> bool {
-        // What was sent is read, and the next read waits.
+        // All orders have been read, and the next read blocks.
         let unread = rustix::io::ioctl_fionread(&self.orders);
         unread == Ok(0) && processes::is_reading(pid, &self.orders)
     }
 
     fn prompt(&mut self) -> io::Result<()> {
-        let voice = self.voice.certain();
-        let questions = voice::questions(self.dialect, &self.dir)?;
-        self.probe = Some(Probe::default());
-        let Some(current) = &mut self.current else {
-            return self.send(&format!("{questions}{}\n", self.ready_line(voice)));
-        };
-        current.awaits_done = true;
-        current.asking = Asking::Nothing;
-        // The line that was to report expanded its words, whatever it did with
-        // them, and `$_` is the last one: the very report.
-        let report = format!("{} \"$_\" >{}/s", voice.echo, self.dir);
-        let done = done_line(&current.secret, voice, &self.dir);
-        self.send(&format!("{report}\n{questions}{done}\n"))
+        self.ask_for_report()
     }
-}
-
-/// The names in a list of a saved state.
-fn names(list: Option<&Value>) -> Vec<&str> {
-    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Writes to a kernel's orders, all or nothing. The pipe has room for a

@@ -1,9 +1,9 @@
-//! A new process that shares this one's memory until it has become another
-//! program, as `posix_spawn` makes it.
+//! Starts a process that shares this one's memory until it executes another program, as
+//! `posix_spawn` does.
 //!
-//! `std` would fork here, because of what has to be done in between. A fork
-//! copies the keeper's page tables, and the keeper then pays for each page that
-//! it writes to: together a tenth of what a session's start costs.
+//! `std` would fork here, because of the steps in between. A fork copies the keeper's
+//! page tables, and the keeper then pays for each page that it writes to: together a
+//! tenth of the cost of starting a session.
 
 use crate::labels::Label;
 use crate::processes;
@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-/// What the child's steps before its program take: some system calls.
+/// Stack for the child's steps before its program: some system calls.
 const STACK: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// Starts it. When this comes back it is the program, or there was an error.
+    /// Starts it. On return, the process executes the program, or there was an error.
     pub(super) fn spawn(&self) -> io::Result<Pid> {
         let pointers = |texts: &[CString]| -> Vec<*const c_char> {
             texts.iter().map(|t| t.as_ptr()).chain([std::ptr::null()]).collect()
@@ -68,8 +68,8 @@ impl Process<'_> {
             let pid = clone(take_steps, &mut own_stack, 0, &mut steps)?;
             return steps.outcome(pid);
         };
-        // Only a child of who has entered is inside with its number. One in
-        // between enters, and its child is ours.
+        // Only a child of a process that has entered is inside with its pid. An
+        // intermediate process enters; its child becomes ours.
         let mut entering = Entering { sandbox, steps, stack: stack(), kernel: None, error: None };
         let between = clone(enter, &mut own_stack, 0, &mut entering)?;
         reap(between);
@@ -84,8 +84,8 @@ fn stack() -> Vec<u128> {
     Vec::with_capacity(STACK / size_of::<u128>())
 }
 
-/// Starts a process on our memory, and comes back when it is another program or
-/// has ended.
+/// Starts a process on our memory, and returns when it executes another program or has
+/// ended.
 fn clone<T>(
     body: extern "C" fn(*mut c_void) -> c_int,
     stack: &mut Vec<u128>,
@@ -93,10 +93,10 @@ fn clone<T>(
     argument: &mut T,
 ) -> io::Result<Pid> {
     let flags = flags | libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: with CLONE_VFORK this thread, the only one, stands still until the
-    // child is another program or has ended, so the stack and the argument live
-    // as long as the child uses them, and nobody else does meanwhile. The child
-    // gets the upper end of the stack, which grows downwards.
+    // SAFETY: with CLONE_VFORK this thread, the only one, stands still until the child
+    // executes another program or has ended. So the stack and the argument live as long
+    // as the child uses them, and nothing else uses them meanwhile. The child gets the
+    // upper end of the stack, which grows downwards.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.capacity());
         libc::clone(body, top.cast(), flags, (&raw mut *argument).cast())
@@ -111,7 +111,7 @@ fn reap(pid: Pid) {
     let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
 }
 
-/// What the process does that enters a sandbox, to start another there.
+/// Parameters of the process that enters a sandbox to start another one there.
 struct Entering<'a> {
     sandbox: &'a Sandbox,
     steps: Steps<'a>,
@@ -122,7 +122,7 @@ struct Entering<'a> {
 
 /// In the child, on the keeper's memory: see [`take_steps`].
 extern "C" fn enter(entering: *mut c_void) -> c_int {
-    // SAFETY: the caller's, which it does not touch meanwhile.
+    // SAFETY: this belongs to the caller, which does not touch it meanwhile.
     let entering = unsafe { &mut *entering.cast::<Entering<'_>>() };
     let entered = entering.sandbox.enter();
     let cloned = entered.and_then(|()| {
@@ -136,7 +136,7 @@ extern "C" fn enter(entering: *mut c_void) -> c_int {
     unsafe { libc::_exit(0) }
 }
 
-/// A text as the system takes it.
+/// Converts a text for the system.
 fn text(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
 }
@@ -146,14 +146,14 @@ struct Steps<'a> {
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
     keeper: Pid,
-    /// What the child could not do.
+    /// The error of the step that failed.
     error: Option<c_int>,
 }
 
-/// In the child, on the keeper's memory: only makes system calls, and ends
-/// without running anything of the keeper's.
+/// In the child, on the keeper's memory: only makes system calls, and ends without
+/// running any of the keeper's exit code.
 extern "C" fn take_steps(steps: *mut c_void) -> c_int {
-    // SAFETY: the caller's steps, which it does not touch meanwhile.
+    // SAFETY: these are the caller's steps, which it does not touch meanwhile.
     let steps = unsafe { &mut *steps.cast::<Steps<'_>>() };
     let error = steps.take().err().and_then(|error| error.raw_os_error());
     steps.error = Some(error.unwrap_or(libc::EINVAL));
@@ -162,7 +162,7 @@ extern "C" fn take_steps(steps: *mut c_void) -> c_int {
 }
 
 impl Steps<'_> {
-    /// The process, if it has become its program.
+    /// Returns the process, if it executes its program.
     fn outcome(&self, pid: Pid) -> io::Result<Pid> {
         let Some(error) = self.error else {
             return Ok(pid);
@@ -171,19 +171,18 @@ impl Steps<'_> {
         Err(io::Error::from_raw_os_error(error))
     }
 
-    /// Comes back only with an error.
+    /// Returns only with an error.
     fn take(&self) -> io::Result<()> {
-        // Without a controlling terminal, programs that would prompt on it fail
-        // at once instead of waiting for a person.
+        // Without a controlling terminal, programs that would prompt on it fail at once
+        // instead of waiting for a person.
         rustix::process::setsid()?;
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // From inside a sandbox the keeper has no number.
+        // From inside a sandbox the keeper has no pid.
         if self.process.sandbox.is_none() && rustix::process::getppid() != Some(self.keeper) {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
         for (number, stream) in (0..).zip(&self.process.streams) {
-            // SAFETY: both are descriptors of this process, whose table is its
-            // own.
+            // SAFETY: both are descriptors of this process, which has its own table.
             if unsafe { libc::dup2(stream.as_raw_fd(), number) } < 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -198,8 +197,8 @@ impl Steps<'_> {
             sandbox.confine()?;
         }
         let program: &CStr = &self.process.program;
-        // SAFETY: the texts end with a zero and the lists with a null; both
-        // outlive the call.
+        // SAFETY: the texts end with a zero and the lists with a null; both outlive the
+        // call.
         unsafe {
             libc::execvpe(program.as_ptr(), self.arguments.as_ptr(), self.environment.as_ptr())
         };
@@ -207,11 +206,11 @@ impl Steps<'_> {
     }
 }
 
-/// The keeper blocks what it reads from a descriptor, and the guardian ignores
-/// these; both would be inherited.
+/// Restores the usual signals. The keeper blocks those that it reads from a descriptor,
+/// and the guardian ignores these; both would be inherited.
 fn take_usual_signals() {
-    // SAFETY: the set is initialised before it is read. Dispositions are this
-    // process's own, and the usual one runs no code.
+    // SAFETY: the set is initialised before it is read. Dispositions are this process's
+    // own, and the default one runs no code.
     unsafe {
         for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGQUIT, libc::SIGPIPE] {
             libc::signal(signal, libc::SIG_DFL);

@@ -1,10 +1,10 @@
-//! A few system calls in a process of their own, which shares our memory and is
-//! waited for: what is joined there is not joined here.
+//! Makes a few system calls in a separate process, which shares our memory and is waited
+//! for: namespaces joined there are not joined here.
 
 use std::ffi::{c_int, c_void};
 use std::io;
 
-/// What some system calls take.
+/// Stack for a few system calls.
 const STACK: usize = 64 << 10;
 
 struct Work<F> {
@@ -12,14 +12,14 @@ struct Work<F> {
     outcome: io::Result<()>,
 }
 
-/// Runs it aside. It only makes system calls.
+/// Runs `work` in that process. It may only make system calls.
 pub(super) fn run<F: FnOnce() -> io::Result<()>>(work: F) -> io::Result<()> {
     let mut work = Work { work: Some(work), outcome: Err(io::ErrorKind::Interrupted.into()) };
     let mut stack = Vec::<u128>::with_capacity(STACK / size_of::<u128>());
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: with CLONE_VFORK this thread, the only one, stands still until the
-    // child has ended, so stack and work live as long as the child uses them,
-    // and nobody else does meanwhile. The child gets the upper end of the stack.
+    // SAFETY: with CLONE_VFORK this thread, the only one, is suspended until the child
+    // has ended, so stack and work live as long as the child uses them, and nothing else
+    // uses them meanwhile. The child gets the upper end of the stack.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.capacity());
         libc::clone(body::<F>, top.cast(), flags, (&raw mut work).cast())
@@ -27,7 +27,7 @@ pub(super) fn run<F: FnOnce() -> io::Result<()>>(work: F) -> io::Result<()> {
     if pid < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: no status is wanted.
+    // SAFETY: no status is requested.
     while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } < 0
         && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
     {}
@@ -35,7 +35,7 @@ pub(super) fn run<F: FnOnce() -> io::Result<()>>(work: F) -> io::Result<()> {
 }
 
 extern "C" fn body<F: FnOnce() -> io::Result<()>>(work: *mut c_void) -> c_int {
-    // SAFETY: the caller's, which it does not touch meanwhile.
+    // SAFETY: it is the caller's, which does not touch it meanwhile.
     let work = unsafe { &mut *work.cast::<Work<F>>() };
     if let Some(todo) = work.work.take() {
         work.outcome = todo();

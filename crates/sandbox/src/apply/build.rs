@@ -1,7 +1,7 @@
-//! In the new init: puts everything in its place, then waits for ever.
+//! Runs in the new init: builds the sandbox, then waits for ever.
 //!
-//! Sources are opened first, while the host's tree is as it was. Targets are
-//! opened within the new root, so that no link in what is shown leads out of it.
+//! Sources are opened first, while the host's tree is unchanged. Targets are opened
+//! within the new root, so that no link in what is shown leads out of it.
 
 mod ids;
 mod processes;
@@ -22,16 +22,16 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A machine may not tell how much memory it has.
+/// Minimum size: a machine may not report how much memory it has.
 const LEAST_PRIVATE: u64 = 1 << 20;
 
-/// What is said when all is done.
+/// The message when everything is done.
 pub(super) const DONE: &str = "done";
 
-/// What could not be done.
+/// The error says what could not be done.
 type Outcome<T> = Result<T, String>;
 
-/// Never comes back: says how it went, and is the init of the sandbox.
+/// Builds the sandbox, reports the outcome, and stays as its init. Never returns.
 pub(super) fn become_init(
     plan: &Plan,
     ids: (u32, u32),
@@ -54,11 +54,11 @@ pub(super) fn become_init(
     if is_built {
         init::reap_for_ever(ends);
     }
-    // SAFETY: ends this process without running anything of the keeper's.
+    // SAFETY: ends this process without running any of the keeper's code.
     unsafe { libc::_exit(1) }
 }
 
-/// Its own group is the topmost that the sandbox knows of.
+/// Enters the control group, which becomes the topmost one that the sandbox sees.
 fn enter_group(group: Option<&Group>) -> Outcome<()> {
     let failed = |error: io::Error| format!("its control group: {error}");
     group.map_or(Ok(()), Group::enter).map_err(failed)?;
@@ -105,13 +105,12 @@ fn build(plan: &Plan, ids: (u32, u32), kept: [i32; 3], guard: BorrowedFd<'_>) ->
     Ok(())
 }
 
-/// Lets go of all that is the keeper's, and goes when the keeper goes.
+/// Closes everything that belongs to the keeper, and arranges to die with the keeper.
 fn prepare(mut kept: [i32; 3]) -> io::Result<()> {
     kept.sort_unstable();
     let [low, middle, high] = kept.map(i32::cast_unsigned);
-    // SAFETY: these descriptors belong to values of the keeper's that are never
-    // used or dropped in this process; the mask and the dispositions are this
-    // process's own.
+    // SAFETY: these descriptors belong to values of the keeper that are never used or
+    // dropped in this process; the mask and the dispositions are this process's own.
     unsafe {
         for (first, last) in [
             (0, low.saturating_sub(1)),
@@ -131,8 +130,8 @@ fn prepare(mut kept: [i32; 3]) -> io::Result<()> {
         }
     }
     rustix::process::setsid()?;
-    // A keeper that has ended already has left us to its guardian, which ends
-    // all that it inherits. There is no number in here to tell by.
+    // If the keeper has ended already, its guardian has inherited this process, and kills
+    // all that it inherits. In this pid namespace, the parent's pid cannot tell.
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
@@ -157,8 +156,8 @@ fn open_source(step: &Step) -> Outcome<Source> {
         }
         Step::Device { host, .. } => {
             let device = sys::clone_tree(&text(host)?).map_err(named(host))?;
-            // It can be written to all the same; its mode and owner cannot be changed,
-            // and they are the host's.
+            // Read-only protects its mode and owner, which are the host's; the device
+            // itself can still be written to.
             let attributes = RDONLY | NOSUID | NOEXEC;
             sys::restrict(device.as_fd(), attributes, Depth::This).map_err(named(host))?;
             Source::Mount(device)
@@ -203,14 +202,14 @@ fn open_path(path: &Path) -> io::Result<OwnedFd> {
 /// The tree that is being built.
 struct Root<'a> {
     fd: OwnedFd,
-    /// Where the keeper is given what the guard needs.
+    /// The socket over which the keeper gets what the guard needs.
     guard: BorrowedFd<'a>,
     plan: &'a Plan,
-    /// The file system that all private directories are of.
+    /// The file system of all private directories.
     private: OnceCell<OwnedFd>,
 }
 
-/// Where that is while the tree is built.
+/// Where it is mounted while the tree is built.
 const PRIVATE: &CStr = c"/mnt";
 
 impl Root<'_> {
@@ -222,7 +221,7 @@ impl Root<'_> {
             (Step::Link { at, to }, _) => {
                 let (above, name) = self.above(at).map_err(named(at))?;
                 match rustix::fs::symlinkat(to, above, &*name) {
-                    // In a directory that is kept, from an earlier sandbox.
+                    // Left in a kept directory by an earlier sandbox.
                     Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
                     Err(error) => Err(named(at)(error.into())),
                 }
@@ -263,14 +262,14 @@ impl Root<'_> {
         sys::open_in(self.fd.as_fd(), &inside, flags)
     }
 
-    /// The directory above a place, which is made if it is not there.
+    /// Opens the directory above a path, and makes it if it is missing.
     fn above(&self, at: &Path) -> io::Result<(OwnedFd, PathBuf)> {
         let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let above = at.parent().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((self.make_directory(above, 0o755)?, name.into()))
     }
 
-    /// A directory, with all above it.
+    /// Opens a directory, and makes it and its parents if they are missing.
     fn make_directory(&self, at: &Path, mode: u32) -> io::Result<OwnedFd> {
         let flags = libc::O_PATH | libc::O_DIRECTORY;
         match self.open(at, flags) {
@@ -289,13 +288,13 @@ impl Root<'_> {
         let (above, name) = self.above(at)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         match rustix::fs::openat(above, &name, flags, 0o644.into()) {
-            // As above.
+            // Left by an earlier sandbox, as above.
             Err(rustix::io::Errno::EXIST) => Ok(()),
             file => File::from(file?).write_all(text),
         }
     }
 
-    /// Mounts something there; the place is made to be of its kind.
+    /// Mounts something at a path; the mount point is made with the same type.
     fn place(&self, at: &Path, mount: BorrowedFd<'_>) -> io::Result<()> {
         let kind = rustix::fs::fstat(mount)?.st_mode;
         let is_directory =
@@ -314,7 +313,7 @@ impl Root<'_> {
         sys::attach(mount, onto.as_fd())
     }
 
-    /// A directory of the private file system: they share its size.
+    /// Makes a directory of the private file system: all of them share its size.
     fn memory(&self, at: &Path, mode: u32) -> io::Result<()> {
         let private = self.private()?;
         let name = at.to_string_lossy().replace('/', "-");
@@ -331,11 +330,11 @@ impl Root<'_> {
         if let Some(private) = self.private.get() {
             return Ok(private);
         }
-        let bytes = self.plan.hold.private_bytes.max(LEAST_PRIVATE);
+        let bytes = self.plan.limits.private_bytes.max(LEAST_PRIVATE);
         let new = NewFileSystem::of(c"tmpfs")?;
         new.set(c"mode", c"0755")?;
         new.set(c"size", &CString::new(bytes.to_string())?)?;
-        // Each takes a kilobyte of the kernel's.
+        // Each inode takes a kilobyte of the Linux kernel's memory.
         let files = bytes / 8192 + 1000;
         new.set(c"nr_inodes", &CString::new(files.to_string())?)?;
         let mount = new.mount(NOSUID | NODEV)?;
@@ -343,12 +342,12 @@ impl Root<'_> {
         Ok(self.private.get_or_init(|| mount))
     }
 
-    /// Mounts the file system of ours, and gives the keeper what it takes to
-    /// serve it. The directory itself is mounted nowhere: only the server has it.
+    /// Mounts our file system, and gives the keeper what it takes to serve it. The
+    /// directory itself is mounted nowhere: only the file system's server can reach it.
     fn guard(&self, at: &Path, source: &OwnedFd) -> Outcome<()> {
         let failed = |error: io::Error| format!("the rules of the workspace: {error}");
         let mount = || -> io::Result<()> {
-            // By who mounts it, in the namespace that it is mounted in.
+            // Opened by the process that mounts it, in the namespace of the mount.
             let device = File::options().read(true).write(true).open("/dev/fuse")?;
             let new = NewFileSystem::of(c"fuse")?;
             let id = CString::new(self.plan.user.id().to_string())?;
@@ -378,7 +377,7 @@ impl Root<'_> {
         self.place(at, new.mount(NOSUID | NOEXEC)?.as_fd())
     }
 
-    /// Puts nothing in the place of what is there.
+    /// Covers what is there with something empty.
     fn hide(&self, at: &Path) -> io::Result<()> {
         let there = match self.open(at, libc::O_PATH) {
             Ok(there) => there,
@@ -405,7 +404,7 @@ impl Root<'_> {
     }
 }
 
-/// A directory with a layer on top that takes the changes.
+/// Returns a directory with a layer on top that takes the changes.
 fn layers(host: &Path, [lower, upper, work]: [&OwnedFd; 3]) -> Outcome<OwnedFd> {
     let new = NewFileSystem::of(c"overlay").map_err(|_| {
         "this system has no overlayfs; `modprobe overlay` (as root) gives it, \
@@ -433,16 +432,16 @@ fn layers(host: &Path, [lower, upper, work]: [&OwnedFd; 3]) -> Outcome<OwnedFd> 
     })
 }
 
-/// What is mounted somewhere in a directory.
+/// Returns a mount point somewhere below a directory.
 fn mounted_below(directory: &Path) -> Option<PathBuf> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let places = mounts.lines().filter_map(|line| line.split(' ').nth(4));
-    // Blanks and the like are written as numbers.
+    // mountinfo escapes blanks and the like as octal numbers.
     let mut places = places.map(|place| PathBuf::from(place.replace("\\040", " ")));
     places.find(|place| place != directory && place.starts_with(directory))
 }
 
-/// A new network has a loopback, which is down.
+/// Brings up the loopback of a new network, which starts down.
 fn raise_loopback() -> io::Result<()> {
     let socket = rustix::net::socket_with(
         rustix::net::AddressFamily::INET,
@@ -450,8 +449,8 @@ fn raise_loopback() -> io::Result<()> {
         rustix::net::SocketFlags::CLOEXEC,
         None,
     )?;
-    // SAFETY: the request is a structure of ours, zeroed and then filled; its
-    // name has a zero behind it.
+    // SAFETY: the request is a structure of ours, zeroed and then filled; its name is
+    // zero-terminated.
     unsafe {
         let mut request = std::mem::zeroed::<libc::ifreq>();
         request.ifr_name[0] = b'l' as libc::c_char;
@@ -464,7 +463,7 @@ fn raise_loopback() -> io::Result<()> {
     Ok(())
 }
 
-/// What the proxy listens on is made in here, and given to it.
+/// Creates the proxy's listener inside, and sends it out.
 fn give_listener(to: BorrowedFd<'_>) -> io::Result<()> {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, crate::proxy::PORT))?;
     sys::send_descriptors(to, [listener.as_fd()])

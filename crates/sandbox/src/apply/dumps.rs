@@ -1,7 +1,7 @@
-//! States of kernels on their way out of a sandbox.
+//! Takes states of kernels out of a sandbox.
 //!
-//! Whoever wrote them is not trusted: neither with what a name stands for, nor
-//! with what is in a file or how long it is.
+//! Their writer is not trusted: neither with what a name refers to, nor with the content
+//! or length of a file.
 
 use super::Sandbox;
 use crate::plan::DUMPS;
@@ -12,11 +12,11 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 impl Sandbox {
-    /// Opens a file that was left in the directory for dumps: with its length,
-    /// which is not more than what there is room for in there.
+    /// Opens a file in the directory for dumps, and returns it with its length, which is
+    /// at most the space that there is inside.
     ///
     /// # Errors
-    /// When there is no such file: what is no file, or a way to one, is none.
+    /// When it does not exist, or is not a regular file in that directory.
     pub fn open_dump(&self, name: &str) -> io::Result<(File, u64)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
@@ -34,7 +34,7 @@ impl Sandbox {
         Ok((File::from(file), length))
     }
 
-    /// Removes a name from there, if that is what it is.
+    /// Removes a file from there; does nothing if `name` is not a plain file name.
     pub fn remove_dump(&self, name: &str) {
         if let Ok(dumps) = self.dumps()
             && Path::new(name).file_name() == Some(name.as_ref())

@@ -1,6 +1,6 @@
-//! The process that shows a workspace as the rules of a policy have it: a fork of
-//! the keeper, outside the sandbox, which serves the file system that init has
-//! mounted there. It ends with the mount, or with the keeper.
+//! The process that shows a workspace according to the rules of a policy: a fork of the
+//! keeper, outside the sandbox, which serves the file system that init has mounted. It
+//! ends with the mount, or with the keeper.
 
 use super::tally::Tally;
 use crate::fuse::{Account, Caching, IdMap, IdRange, Server};
@@ -15,14 +15,14 @@ use sessile_subids::Extent;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Over which init gives what is needed: the keeper's end first.
+/// Returns the socket pair over which init sends what is needed: the keeper's end first.
 pub(super) fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
     let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
     Ok(rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?)
 }
 
-/// Starts it when init has given the directory and the device. None if init has
-/// ended before: it says why itself.
+/// Starts the guard once init has sent the directory and the device. Returns none if init
+/// has ended before: init reports why.
 pub(super) fn start(
     guard: &Guard,
     given: BorrowedFd<'_>,
@@ -60,11 +60,11 @@ pub(super) fn start(
     let mut kept = vec![source.as_raw_fd(), device.as_raw_fd()];
     let counted = account.iter().flat_map(|(_, descriptors, _)| descriptors);
     kept.extend(counted.map(AsRawFd::as_raw_fd));
-    // There is a layer.
+    // With a layer, moves are recorded beside it.
     let records = guard.is_alone.then(|| Records::of(&plan.base)).transpose()?;
     kept.extend(records.as_ref().map(|records| records.as_fd().as_raw_fd()));
     let rules = Rules::new(&guard.policy);
-    // Who may give files to those inside.
+    // To give files to users inside, the guard must be in their user namespace.
     let namespace = plan.ids.are_inside_only().then(|| sys::pidfd_of(init.as_raw_nonzero().get()));
     let namespace = namespace.transpose()?;
     kept.extend(namespace.as_ref().map(AsRawFd::as_raw_fd));
@@ -82,9 +82,9 @@ pub(super) fn start(
                     Some(records) => server.with_records(&source, records),
                     None => server,
                 };
-                // It takes privileges over the machine.
+                // Passthrough takes privileges over the machine.
                 let server = match account {
-                    // What passes by here cannot be counted.
+                    // Bytes that bypass the guard cannot be counted.
                     Some((limits, descriptors, tally)) => {
                         let account = Account::new(limits, descriptors, tally.of_guard());
                         server.without_passthrough().with_account(account)
@@ -94,33 +94,33 @@ pub(super) fn start(
                 };
                 server.serve(device)
             });
-            // SAFETY: ends this process without running anything of the keeper's.
+            // SAFETY: ends this process without running any of the keeper's code.
             unsafe { libc::_exit(i32::from(served.is_err())) }
         }
         pid => Ok(Pid::from_raw(pid)),
     }
 }
 
-/// Root of the sandbox's users, with none of its processes or mounts.
+/// Becomes root of the sandbox's users, without joining its processes or mounts.
 fn join_users(init: BorrowedFd<'_>, keeper: Pid) {
     let joined = sys::join(init, libc::CLONE_NEWUSER);
-    // Joining may have undone it.
+    // Joining may have cleared it.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     if joined.is_err() || rustix::process::getppid() != Some(keeper) {
-        // SAFETY: ends this process without running anything of the keeper's.
+        // SAFETY: ends this process without running any of the keeper's code.
         unsafe { libc::_exit(1) }
     }
 }
 
-/// In a fork: lets go of all that is the keeper's but these descriptors, and goes
-/// when the keeper goes, whatever signals come.
+/// Called in a fork: closes everything that belongs to the keeper except these
+/// descriptors, and arranges to die with the keeper, whatever signals come.
 pub(crate) fn leave_keeper(kept: &mut [i32]) {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     let _ = rustix::process::setsid();
     kept.sort_unstable();
     let mut first = 0;
-    // SAFETY: these descriptors belong to values of the keeper's that are never
-    // used or dropped in this process; the mask is its own.
+    // SAFETY: these descriptors belong to values of the keeper that are never used or
+    // dropped in this process; the mask is its own.
     unsafe {
         for kept in kept.iter().map(|kept| kept.cast_unsigned()) {
             if first < kept {

@@ -1,14 +1,14 @@
-//! The first process of a sandbox, once everything is in its place. It reaps
-//! whatever has lost its parent inside, and tells the keeper.
+//! The first process of a sandbox, once everything is built. It reaps orphans inside, and
+//! reports them to the keeper.
 //!
-//! It is a fork of the keeper, with all capabilities inside: those who have
-//! none can neither look at it nor stop it.
+//! It is a fork of the keeper, with all capabilities inside: processes without
+//! capabilities can neither inspect nor stop it.
 
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 
-/// Blocks the signal that tells of ends, so that none is missed.
+/// Blocks SIGCHLD, so that none is missed.
 fn block_child_signal() -> libc::sigset_t {
     // SAFETY: the set is initialised by sigemptyset before it is read.
     unsafe {
@@ -41,7 +41,7 @@ pub(super) fn reap_for_ever(ends: OwnedFd) -> ! {
         let mut end = [0; super::END_BYTES];
         end[..4].copy_from_slice(&pid.to_ne_bytes());
         end[4..].copy_from_slice(&code.to_ne_bytes());
-        // It waits for a keeper that does not come to read: nothing is lost.
+        // Blocks while the keeper does not read: nothing is lost.
         if ends.write_all(&end).is_err() {
             // SAFETY: ends this process, and with it the sandbox.
             unsafe { libc::_exit(0) }

@@ -1,4 +1,4 @@
-//! Building a sandbox from a plan, and entering it.
+//! Builds a sandbox from a plan, and enters it.
 //!
 //! ```text
 //!  keeper ──forks into new namespaces──► init (pid 1 inside; mounts; then waits)
@@ -6,12 +6,12 @@
 //!    └─spawns─► helper ─joins them─► clones the kernel, with the keeper as its parent
 //! ```
 //!
-//! The keeper stays outside. All that belongs to the sandbox hangs on its init:
-//! when that ends, the system ends every process inside, and with the last of
-//! them all mounts go. Init has SIGKILL as its parent-death signal.
+//! The keeper stays outside. Everything in the sandbox depends on its init: when that ends,
+//! the system kills every process inside, and the mounts go with the last of them. Init has
+//! SIGKILL as its parent-death signal.
 //!
-//! Invariants: whoever builds has a single thread; nothing of the host's files
-//! is changed but directories that are made in the session's own layer.
+//! Invariants: the builder has a single thread; the host's files are not changed, except
+//! that directories are made in the session's own layer.
 
 mod aside;
 mod build;
@@ -24,7 +24,7 @@ pub use tally::{Tallied, Tally};
 
 pub(crate) use guard::leave_keeper;
 
-use crate::confine::Wall;
+use crate::confine::Confinement;
 use crate::limits::Group;
 use crate::mover::Mover;
 use crate::plan::{Net, Plan, slate_bytes};
@@ -65,36 +65,36 @@ pub struct Sandbox {
     root: OwnedFd,
     ends: File,
     namespaces: c_int,
-    wall: Wall,
+    confinement: Confinement,
     guard: Option<Pid>,
     mover: Option<Mover>,
     group: Option<Group>,
     tally: Option<Tally>,
     proxy: Option<Proxy>,
-    /// Of each directory that a kernel writes to for its keeper.
+    /// Size of each directory that a kernel writes to for its keeper.
     slate_bytes: u64,
 }
 
-/// A process inside has ended that had lost its parent.
+/// The end of an orphaned process inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
-    /// Its number inside.
+    /// Its pid inside.
     pub pid: i32,
-    /// As a shell tells it: 128 and more for signals.
+    /// As in a shell: 128 and more for signals.
     pub code: i32,
 }
 
-/// How an end is told by init: two numbers.
+/// Size of init's message about an end: two numbers.
 const END_BYTES: usize = 8;
 
 impl Sandbox {
     /// Builds it. The caller must have a single thread.
     ///
     /// # Errors
-    /// With what could not be done; nothing of it is left then.
+    /// With what could not be done; nothing is left of the sandbox then.
     pub fn build(plan: &Plan) -> Result<Self, BuildError> {
-        let wall = Wall::new(plan)?;
-        let group = plan.hold.group.as_ref().map(Group::make).transpose();
+        let confinement = Confinement::new(plan)?;
+        let group = plan.limits.group.as_ref().map(Group::make).transpose();
         let group = group.map_err(BuildError::Limits)?;
         let account = plan.guard.as_ref().and_then(|guard| guard.account.as_ref());
         let tally = account.map(|_| Tally::new()).transpose()?;
@@ -103,7 +103,7 @@ impl Sandbox {
         let (given, giving) = guard::channel()?;
         let namespaces = namespaces(&plan.net);
         let ids = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        // The one of groups is made when it is in its own.
+        // The cgroup namespace is made once init is in its group.
         let pid = match sys::fork_into(namespaces & !libc::CLONE_NEWCGROUP) {
             Ok(0) => {
                 drop((ends, outcome, given));
@@ -115,9 +115,9 @@ impl Sandbox {
             }
         };
         drop((ends_in, outcome_in, giving));
-        // Init says why it has ended.
+        // Init reports why it has ended.
         let _ = build::map_range(pid, plan, ids, given.as_fd());
-        // It waits for answers before it is done.
+        // Init waits for answers before it is done.
         let guard = match &plan.guard {
             Some(guard) => guard::start(guard, given.as_fd(), ids, plan, pid, tally.as_ref())?,
             None => None,
@@ -125,7 +125,7 @@ impl Sandbox {
         let proxy = match &plan.net {
             Net::Proxied(hosts) => match sys::receive_descriptors(given.as_fd())? {
                 Some([listener]) => Some(Proxy::start(hosts, listener, pid)?),
-                // Init has ended before, and says why itself.
+                // Init has ended before, and reports why.
                 None => None,
             },
             Net::Own | Net::Hosts => None,
@@ -143,8 +143,10 @@ impl Sandbox {
         let pidfd = sys::pidfd_of(pid.as_raw_nonzero().get())?;
         let root = Self::root_of(pid)?;
         let ends = File::from(ends);
-        let mover =
-            plan.has_mover().then(|| Mover::start(pidfd.as_fd(), &plan.base, &wall)).transpose();
+        let mover = plan
+            .has_mover()
+            .then(|| Mover::start(pidfd.as_fd(), &plan.base, &confinement))
+            .transpose();
         let mover = mover.inspect_err(|_| {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         })?;
@@ -154,13 +156,13 @@ impl Sandbox {
             root,
             ends,
             namespaces,
-            wall,
+            confinement,
             guard,
             mover,
             group,
             tally,
             proxy,
-            slate_bytes: slate_bytes(plan.hold.private_bytes),
+            slate_bytes: slate_bytes(plan.limits.private_bytes),
         })
     }
 
@@ -176,25 +178,25 @@ impl Sandbox {
         self.init
     }
 
-    /// The processes outside without which it is of no use: the guard, which
-    /// shows the workspace, and the mover, for which programs that rename wait.
+    /// Returns the processes outside that it depends on: the guard, which shows the
+    /// workspace, and the mover, which programs that rename wait for.
     pub fn attendants(&self) -> impl Iterator<Item = Pid> {
         self.guard.into_iter().chain(self.mover.as_ref().map(Mover::pid))
     }
 
-    /// What its processes use, where control groups count that.
+    /// Returns the control group that counts what its processes use, if there is one.
     #[must_use]
     pub fn group(&self) -> Option<&Group> {
         self.group.as_ref()
     }
 
-    /// What has been written to its layer, if that is limited.
+    /// Returns what has been written to its layer, if that is limited.
     #[must_use]
     pub fn tallied(&self) -> Option<Tallied> {
         self.tally.as_ref().map(Tally::read)
     }
 
-    /// Bytes that the private directories take, and may take.
+    /// Returns the bytes that the private directories use, and their limit.
     #[must_use]
     pub fn private_bytes(&self) -> Option<(u64, u64)> {
         let directory = self.open(Path::new("/tmp"), libc::O_PATH | libc::O_DIRECTORY).ok()?;
@@ -203,7 +205,7 @@ impl Sandbox {
         Some((stat.f_blocks.saturating_sub(stat.f_bfree) * block, stat.f_blocks * block))
     }
 
-    /// The way out, if its network is a list of hosts.
+    /// Returns the proxy, if its network is a list of hosts.
     #[must_use]
     pub fn proxy(&self) -> Option<&Proxy> {
         self.proxy.as_ref()
@@ -216,24 +218,24 @@ impl Sandbox {
             || self.proxy.as_ref().and_then(Proxy::pid) == Some(pid)
     }
 
-    /// What a path inside is called outside. Only for paths on which nothing can
-    /// be changed from inside: links are not followed as they would be there.
+    /// Returns the path outside for a path inside. Only for paths that cannot be changed
+    /// from inside: links are not followed as they would be there.
     #[must_use]
     pub fn outside(&self, path: &Path) -> PathBuf {
         let below = path.strip_prefix("/").unwrap_or(path);
         Path::new("/proc").join(self.init.as_raw_nonzero().to_string()).join("root").join(below)
     }
 
-    /// Opens what a path means inside. Links lead nowhere else.
+    /// Opens what a path refers to inside. Links do not lead out.
     ///
     /// # Errors
-    /// When it is not there, or may not be opened so.
+    /// When it does not exist, or may not be opened in this way.
     pub fn open(&self, path: &Path, flags: c_int) -> io::Result<OwnedFd> {
         let path = CString::new(path.as_os_str().as_bytes())?;
         sys::open_in(self.root.as_fd(), &path, flags)
     }
 
-    /// Whether there is a program by that path inside.
+    /// Whether there is a program at this path inside.
     #[must_use]
     pub fn has_program(&self, path: &Path) -> bool {
         let Ok(file) = self.open(path, libc::O_PATH) else { return false };
@@ -243,19 +245,19 @@ impl Sandbox {
         })
     }
 
-    /// Whether there is a directory by that path inside.
+    /// Whether there is a directory at this path inside.
     #[must_use]
     pub fn has_directory(&self, path: &Path) -> bool {
         self.open(path, libc::O_PATH | libc::O_DIRECTORY).is_ok()
     }
 
-    /// Readable when a process has ended that had lost its parent.
+    /// Returns a descriptor that is readable when an orphaned process has ended.
     #[must_use]
     pub fn ends(&self) -> BorrowedFd<'_> {
         self.ends.as_fd()
     }
 
-    /// The ends since the last look.
+    /// Returns the ends since the last call.
     pub fn take_ends(&self) -> Vec<End> {
         let mut buffer = [0; 64 * END_BYTES];
         let mut ends = Vec::new();
@@ -273,7 +275,7 @@ impl Sandbox {
         ends
     }
 
-    /// Whether its init is there: without it there is no sandbox any more.
+    /// Whether its init is alive: without it there is no sandbox any more.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         let mut poll = [rustix::event::PollFd::new(&self.pidfd, rustix::event::PollFlags::IN)];
@@ -281,29 +283,28 @@ impl Sandbox {
         rustix::event::poll(&mut poll, Some(&now)) == Ok(0)
     }
 
-    /// Ends all that is inside. Whoever built it has to reap its init, and its
-    /// own children inside.
+    /// Kills everything inside. The builder has to reap its init, and its own children inside.
     pub fn kill(&self) {
         self.proxy.iter().for_each(Proxy::end);
         self.mover.iter().for_each(Mover::end);
         let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
-    /// Joins the namespaces. What is cloned after this is inside; the caller
-    /// itself is, but for its process number. Only makes system calls.
+    /// Joins the namespaces. Children cloned after this are inside; the caller itself is,
+    /// except for its pid. Only makes system calls.
     ///
     /// # Errors
-    /// What the system says.
+    /// Of the system calls.
     pub fn enter(&self) -> io::Result<()> {
         sys::leave_groups();
         sys::join(self.pidfd.as_fd(), self.namespaces)
     }
 
-    /// An empty directory in memory inside, in the place of the one by that path,
-    /// for what a kernel writes for its keeper.
+    /// Mounts an empty directory in memory over a path inside, for what a kernel writes
+    /// for its keeper.
     ///
     /// # Errors
-    /// What the system says.
+    /// Of the system calls.
     pub fn mount_slate(&self, path: &Path) -> io::Result<()> {
         let path = CString::new(path.as_os_str().as_bytes())?;
         let options = format!("mode=0700,size={},nr_inodes={SLATE_FILES}", self.slate_bytes);
@@ -316,25 +317,25 @@ impl Sandbox {
         })
     }
 
-    /// Before a process inside becomes a program of the user's: takes away all
-    /// that it may do. Only makes system calls.
+    /// Takes away all rights of a process inside before it executes a program of the
+    /// user. Only makes system calls.
     ///
-    /// Capabilities stay until the program is there, which has none: until then
-    /// this process has memory of the keeper's, and nobody inside may look at a
-    /// process that may do more than they.
+    /// Capabilities stay until the program is executed, which then has none: until then
+    /// this process has the keeper's memory, and no process inside may inspect one with
+    /// more capabilities.
     ///
     /// # Errors
-    /// What the system says.
+    /// Of the system calls.
     pub fn confine(&self) -> io::Result<()> {
-        // It was made outside of the group: one that is full takes it all the same.
+        // It was made outside of the group: even a full group accepts it.
         if let Some(group) = &self.group {
             group.enter()?;
         }
-        self.wall.raise(self.mover.as_ref().map(Mover::socket))
+        self.confinement.enforce(self.mover.as_ref().map(Mover::socket))
     }
 }
 
-/// The namespaces that are the sandbox's own.
+/// Returns the namespaces that the sandbox has for itself.
 fn namespaces(net: &Net) -> c_int {
     let own_net = match net {
         Net::Own | Net::Proxied(_) => libc::CLONE_NEWNET,
@@ -349,5 +350,5 @@ fn namespaces(net: &Net) -> c_int {
         | libc::CLONE_NEWCGROUP
 }
 
-/// Files that a kernel writes for its keeper: a handful.
+/// Limit for the files that a kernel writes for its keeper: a handful.
 const SLATE_FILES: u32 = 128;

@@ -1,13 +1,13 @@
-//! What the guard has counted, to be read by the keeper: a page that both have.
+//! What the guard has counted, for the keeper to read: a page that both share.
 
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a layer takes.
+/// The use of a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tallied {
-    /// Bytes of the layer and of the private directories, at the last look.
+    /// Bytes of the layer and of the private directories, as last measured.
     pub used: u64,
     /// Writes that were refused because it was full.
     pub refused: u64,
@@ -28,8 +28,8 @@ impl Tally {
     pub(super) fn new() -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping, which no other value points to. It is zeroed,
-        // as large as a page, and aligned to one.
+        // SAFETY: a new mapping, which no other value points to. It is zeroed, as large
+        // as a page, and aligned to one.
         let page =
             unsafe { libc::mmap(std::ptr::null_mut(), size_of::<Page>(), access, kind, -1, 0) };
         if page == libc::MAP_FAILED {
@@ -39,13 +39,12 @@ impl Tally {
     }
 
     fn page(&self) -> &Page {
-        // SAFETY: mapped as long as this value lives, and only ever accessed
-        // through atomics.
+        // SAFETY: mapped as long as this value lives, and only ever accessed through atomics.
         unsafe { self.0.as_ref() }
     }
 
-    /// In the guard, which is a copy of this process and has the same page. It
-    /// must not be made anywhere else: whoever drops it takes the page away.
+    /// Returns it for the guard, which is a copy of this process and has the same page.
+    /// It must not be called anywhere else: dropping it unmaps the page.
     pub(super) fn of_guard(&self) -> Self {
         Self(self.0)
     }
@@ -66,7 +65,7 @@ impl Tally {
 
 impl Drop for Tally {
     fn drop(&mut self) {
-        // SAFETY: it was mapped by `new`, and nobody has a reference to it.
+        // SAFETY: it was mapped by `new`, and there are no references to it.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Page>()) };
     }
 }

@@ -16,8 +16,8 @@ pub struct Missing {
     pub remedy: String,
 }
 
-/// Why the host's network cannot be shown, if so: programs of the host listen on
-/// names that no mount hides, and only Landlock keeps the sandbox from them.
+/// Returns why the host's network cannot be shared, if so: programs of the host listen on
+/// abstract sockets, which no mount hides, and only Landlock keeps the sandbox from them.
 #[must_use]
 pub fn network_missing(landlock: i64) -> Option<Missing> {
     (landlock < crate::confine::KNOWS_ABSTRACT_SOCKETS).then(|| Missing {
@@ -30,10 +30,10 @@ pub fn network_missing(landlock: i64) -> Option<Missing> {
     })
 }
 
-/// What the guard is for, as messages begin.
+/// The beginning of messages about the guard.
 pub(crate) const GUARDED: &str = "rules for single paths need";
 
-/// Why rules for single paths cannot be enforced by this user, if so.
+/// Returns why rules for single paths cannot be enforced by this user, if so.
 #[must_use]
 pub fn guard_missing() -> Option<Missing> {
     let error = fs::File::options().read(true).write(true).open("/dev/fuse").err()?;
@@ -46,16 +46,16 @@ pub fn guard_missing() -> Option<Missing> {
     Some(Missing { what, remedy: format!("an administrator can allow it: `{remedy}`") })
 }
 
-/// Why the keeper may not stop a kernel and have it make system calls, if so: without
-/// that a program inside could hear a kernel's orders.
+/// Returns why the keeper may not stop a kernel and have it make system calls, if so:
+/// without that, a program inside could read a kernel's orders.
 #[must_use]
 pub fn tracing_missing() -> Option<Missing> {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
     tracing_refused(scope.trim(), rustix::process::geteuid().is_root())
 }
 
-/// By Yama's setting: 1 lets a parent trace its child, 2 root alone, 3 nobody until the
-/// machine is started again.
+/// Interprets Yama's setting: 1 lets a parent trace its child, 2 only root, 3 nobody
+/// until the machine is restarted.
 fn tracing_refused(scope: &str, is_root: bool) -> Option<Missing> {
     let remedy = match scope {
         "2" if !is_root => "sysctl -w kernel.yama.ptrace_scope=1",
@@ -71,7 +71,7 @@ fn tracing_refused(scope: &str, is_root: bool) -> Option<Missing> {
     })
 }
 
-/// Why there are no namespaces to be had.
+/// Returns why namespaces are not available.
 #[must_use]
 pub fn namespaces_missing(error: &io::Error) -> Missing {
     let setting = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();

@@ -1,10 +1,10 @@
-//! What this machine can enforce, found by trying: sandboxes are built and taken
-//! down again, and limits are decided as for a session.
+//! Finds out by trying what this machine can enforce: builds sandboxes and removes them,
+//! and decides limits as for a session.
 
 use super::{Missing, network_missing};
 use crate::apply::Sandbox;
 use crate::confine::{landlock_version, seccomp_is_there};
-use crate::limits::{Means, hold};
+use crate::limits::{LimitPlan, LimitSupport};
 use crate::plan::host::{Host, Wanted};
 use crate::plan::{Place, plan};
 use crate::policy::{DEFAULT_PRESET, Limits, PRESETS, preset};
@@ -12,17 +12,17 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// All that was found.
+/// Everything that was found.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// Whether a bare `--sandbox` can be had.
+    /// Whether a bare `--sandbox` works.
     pub ok: bool,
     pub default_preset: &'static str,
     pub presets: Vec<Preset>,
     pub findings: Vec<Finding>,
 }
 
-/// Whether a sandbox of that preset could be built.
+/// Whether a sandbox of this preset could be built.
 #[derive(Debug, Serialize)]
 pub struct Preset {
     pub preset: &'static str,
@@ -35,7 +35,7 @@ pub struct Preset {
 pub struct Finding {
     pub what: &'static str,
     pub status: Status,
-    /// What enforces it, or what is in the way.
+    /// What enforces it, or what prevents it.
     pub by: String,
     /// What an administrator would run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct Finding {
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     Enforced,
-    /// It is, though not as well as it could be.
+    /// It is enforced, though not as well as possible.
     Weaker,
     Missing,
 }
@@ -80,8 +80,8 @@ impl Finding {
     }
 }
 
-/// Tries everything. `place` is an empty directory of the caller's, on the file
-/// system that sessions are kept on. The caller must have a single thread.
+/// Tries everything. `place` is an empty directory of the caller's, on the file system of
+/// the sessions. The caller must have a single thread.
 ///
 /// # Errors
 /// When nothing can be made there.
@@ -97,7 +97,7 @@ pub fn report(place: &Path) -> std::io::Result<Report> {
         tried.and_then(|tried| tried.why.clone())
     };
     let namespaces = why("read-only");
-    // What is in the way of all of them is told once.
+    // A problem of all of them is reported once.
     let layer = why("full-access").filter(|_| namespaces.is_none());
     let mut findings = vec![
         told("namespaces", "user, mount, pid, ipc, uts, cgroup, network", namespaces),
@@ -116,7 +116,7 @@ pub fn report(place: &Path) -> std::io::Result<Report> {
         system_calls(),
         second_wall(),
     ];
-    findings.extend(limits(&host.means));
+    findings.extend(limits(&host.limit_support));
     let network = "none: a network of its own; hosts: a proxy of ours outside";
     findings.push(Finding::enforced("network", network));
     let full = "the host's, without its abstract sockets";
@@ -125,7 +125,7 @@ pub fn report(place: &Path) -> std::io::Result<Report> {
     Ok(Report { ok, default_preset: DEFAULT_PRESET, presets, findings })
 }
 
-/// A failure whose message has its remedy in it.
+/// Returns a finding for a failure whose message includes its remedy.
 fn told(what: &'static str, by: &str, why: Option<String>) -> Finding {
     match why {
         None => Finding::enforced(what, by),
@@ -140,7 +140,7 @@ fn look(place: &Path) -> Host {
     Host::look(wanted)
 }
 
-/// Builds a sandbox by that preset, and takes it down.
+/// Builds a sandbox with this preset, and removes it.
 fn try_preset(name: &str, host: &Host, place: &Path) -> std::io::Result<Result<(), String>> {
     let below = |what: &str| -> std::io::Result<PathBuf> {
         let path = place.join(name).join(what);
@@ -160,7 +160,7 @@ fn try_preset(name: &str, host: &Host, place: &Path) -> std::io::Result<Result<(
         let plan = plan(&policy, host, &place).map_err(|refusal| refusal.to_string())?;
         let sandbox = Sandbox::build(&plan).map_err(|error| error.to_string())?;
         sandbox.kill();
-        // The guard ends with what it has served.
+        // The guard ends with the file system that it serves.
         std::iter::once(sandbox.init()).chain(sandbox.attendants()).for_each(reap);
         Ok(())
     };
@@ -173,7 +173,7 @@ fn reap(pid: Pid) {
     while is_interrupted() {}
 }
 
-/// By trying: whoever has a range may not be allowed to use it here.
+/// Tries it: a user with a range may not be allowed to use it here.
 fn users(host: &Host) -> Finding {
     let what = "packages with --root";
     match (&host.range, &host.range_missing) {
@@ -199,7 +199,7 @@ fn system_calls() -> Finding {
     Finding::of("filter of system calls", "seccomp", missing)
 }
 
-/// One that is not there is missed by nobody but the careful.
+/// Reports Landlock. Without it, sandboxes work, with one wall less.
 fn second_wall() -> Finding {
     let what = "second wall";
     match landlock_version() {
@@ -216,9 +216,9 @@ fn second_wall() -> Finding {
 }
 
 /// Each limit by itself.
-fn limits(means: &Means) -> Vec<Finding> {
+fn limits(support: &LimitSupport) -> Vec<Finding> {
     let none = Limits::default();
-    let one = |what: &'static str, limits: Limits| match hold(&limits, means, "check") {
+    let one = |what: &'static str, limits: Limits| match LimitPlan::new(&limits, support, "check") {
         Err(missing) => Finding::missing(what, missing),
         Ok(held) => {
             let by = match what {
@@ -234,7 +234,7 @@ fn limits(means: &Means) -> Vec<Finding> {
                     what,
                     status: Status::Weaker,
                     by: format!("{by}, for each program by itself"),
-                    remedy: Some(means.groups_remedy.clone()),
+                    remedy: Some(support.groups_remedy.clone()),
                 },
             }
         }

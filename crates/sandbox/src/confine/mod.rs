@@ -28,7 +28,7 @@ const ROOT_KEEPS: &[u32] = &[
 ];
 
 #[derive(Debug)]
-pub(crate) struct Wall {
+pub(crate) struct Confinement {
     filter: Filter,
     paths: Paths,
     keeps: u64,
@@ -36,28 +36,28 @@ pub(crate) struct Wall {
     rlimits: Vec<(u32, u64)>,
 }
 
-impl Wall {
+impl Confinement {
     pub(crate) fn new(plan: &Plan) -> io::Result<Self> {
         let keeps = match plan.user {
             User::Agent => 0,
             User::Root => ROOT_KEEPS.iter().fold(0, |all, one| all | 1 << one),
         };
-        let rlimits = plan.hold.rlimits();
+        let rlimits = plan.limits.rlimits();
         let telling = if plan.has_mover() { Telling::Mover } else { Telling::Nobody };
         let exception = plan.is_root_in_layers().then_some(Exception::RootInLayers);
         let filter = Filter::compiled(telling, exception);
         Ok(Self { filter, paths: Paths::new(plan)?, keeps, rlimits })
     }
 
-    /// The second wall alone, for one who works in a program's place.
-    pub(crate) fn raise_paths(&self) -> io::Result<()> {
+    /// Paths alone, for a process of ours that acts for a program.
+    pub(crate) fn confine_paths(&self) -> io::Result<()> {
         prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0)?;
         self.paths.enforce()
     }
 
     /// Only makes system calls. Whoever is told of calls gets the end to be told
     /// at by the socket.
-    pub(crate) fn raise(&self, mover: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    pub(crate) fn enforce(&self, mover: Option<BorrowedFd<'_>>) -> io::Result<()> {
         join_new_keyring();
         self.rlimits.iter().try_for_each(|(resource, limit)| lower(*resource, *limit))?;
         self.bound_capabilities()?;

@@ -1,6 +1,6 @@
-//! What a layer without a limit leaves of the disk. Nothing that every user has
-//! counts what is written to a layer at native speed, so this goes by what is
-//! left: now and then somebody looks, the more often the less there is.
+//! Keeps a layer without a limit from filling the disk. No mechanism that every user has
+//! counts what is written to a layer at native speed, so this goes by the free space: it
+//! is checked now and then, more often the less there is.
 
 use crate::fuse::bytes_below;
 use rustix::fs::{Mode, OFlags, StatVfs};
@@ -8,34 +8,34 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A part of the disk that sandboxes leave to others, and how much that is at most.
+/// The fraction of the disk that sandboxes leave to others, and its maximum.
 const PART: u64 = 20;
 const MOST: u64 = 5 << 30;
 
-/// One that has less than this part of what is left to others is not to blame, and
-/// one that was stopped may write as much again: enough to tidy up.
+/// A layer with less than this fraction of the reserve is not to blame, and one that was
+/// stopped may write as much again: enough to tidy up.
 const BLAME: u64 = 16;
 
-/// Bytes that programs write in a second, at the most, for when to look again.
+/// The most bytes that programs write in a second; decides when to check again.
 const SPEED: u64 = 4 << 30;
 pub const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(5);
 
-/// The disk that a layer is on.
+/// The disk of a layer.
 #[derive(Debug)]
 pub struct Disk {
     layer: PathBuf,
-    /// Bytes that are to be left.
+    /// How many bytes must stay free.
     reserve: u64,
-    /// What the layer had when its programs were last stopped.
+    /// The layer's size when its programs were last stopped.
     stopped_at: Cell<Option<u64>>,
     stops: Cell<u64>,
 }
 
-/// What a look has shown.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// There is room, or others have taken it. Look again after this time.
+    /// There is room, or others have taken it. Check again after this time.
     Fine(Duration),
     /// Its programs are to be stopped; for the first time, or once more.
     Full(Stop),
@@ -48,7 +48,7 @@ pub enum Stop {
 }
 
 impl Disk {
-    /// None if the system does not tell.
+    /// Returns none if the system does not report it.
     #[must_use]
     pub fn of(layer: &Path) -> Option<Self> {
         let stat = rustix::fs::statvfs(layer).ok()?;
@@ -66,13 +66,13 @@ impl Disk {
         self.reserve
     }
 
-    /// How often its programs were stopped.
+    /// Returns how often its programs were stopped.
     #[must_use]
     pub fn stops(&self) -> u64 {
         self.stops.get()
     }
 
-    /// Looks. Where it is full, it counts as stopped from now on.
+    /// Checks the disk. If it is full, the layer counts as stopped from now on.
     #[must_use]
     pub fn look(&self) -> Look {
         let Ok(stat) = rustix::fs::statvfs(&self.layer) else { return Look::Fine(LATEST) };
@@ -92,7 +92,7 @@ impl Disk {
         }
     }
 
-    /// None if it cannot be told: a directory in it is closed.
+    /// Returns none if it cannot be measured: a directory in it cannot be read.
     fn layer_bytes(&self) -> Option<u64> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let layer = rustix::fs::open(&self.layer, flags, Mode::empty()).ok()?;
@@ -104,19 +104,20 @@ fn free(stat: &StatVfs) -> u64 {
     stat.f_bavail.saturating_mul(stat.f_frsize)
 }
 
-/// Of a disk that is rather full already, half of what is free.
+/// Returns the bytes to keep free; on a disk that is rather full already, half of the
+/// free space.
 fn reserve(total: u64, free: u64) -> u64 {
     let usual = (total / PART).min(MOST);
     if free < 2 * usual { free / 2 } else { usual }
 }
 
-/// Until others could have written that much.
+/// Returns the time until that much could have been written.
 fn pause(spare: u64) -> Duration {
     Duration::from_millis(spare / (SPEED / 1000)).clamp(SOONEST, LATEST)
 }
 
-/// What a layer has, if its programs are to be stopped. One whose size is not to be
-/// told has nobody to thank for the doubt.
+/// Returns the layer's size if its programs are to be stopped. A layer that cannot be
+/// measured is blamed.
 fn blame(reserve: u64, layer: Option<u64>, stopped_at: Option<u64>) -> Option<u64> {
     let Some(layer) = layer else { return Some(0) };
     let more = reserve / BLAME;

@@ -1,14 +1,14 @@
-//! Control groups: made for a sandbox, entered by its processes, read, removed.
+//! Control groups: making them for a sandbox, entering, reading and removing them.
 //!
 //! ```text
-//!  <where this user may>/sessile-<session>-<place>/1/   the processes of one sandbox
-//!                                                  2/   of the next, should its init be killed
+//!  <a writable group>/sessile-<session>-<place>/1/   the processes of one sandbox
+//!                                               2/   of the next one, if its init is killed
 //! ```
 //!
-//! Nothing here is trusted to be left by anybody: whoever removes a group kills
-//! what is in it.
+//! Processes are not trusted to leave a group by themselves: removing a group kills all
+//! processes in it.
 
-use super::means::{Hierarchy, Version};
+use super::support::{Hierarchy, Version};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// A group that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupPlan {
-    /// Of the session, in its place.
+    /// The name of the session and its place.
     pub name: String,
     /// One for each hierarchy.
     pub parts: Vec<PartPlan>,
@@ -31,7 +31,7 @@ pub struct PartPlan {
     pub settings: Vec<Setting>,
 }
 
-/// A file of the group and what is written to it.
+/// A file of the group and its new content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     pub file: &'static str,
@@ -51,8 +51,8 @@ impl Setting {
 }
 
 impl GroupPlan {
-    /// The directories that all groups of the session are in, one for each
-    /// hierarchy: what has to be gone when it has ended.
+    /// Returns the directories that contain all groups of the session, one for each
+    /// hierarchy: they must be gone when it has ended.
     #[must_use]
     pub fn tops(&self) -> Vec<PathBuf> {
         self.parts.iter().map(|part| self.top(part)).collect()
@@ -65,7 +65,7 @@ impl GroupPlan {
 
 const PREFIX: &str = "sessile-";
 
-/// Whether a path is what groups of that session are in: nothing else is removed.
+/// Whether a path contains the groups of that session: nothing else is removed.
 fn is_top_of(path: &Path, session: &str) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let place = name.strip_prefix(PREFIX).and_then(|name| name.strip_prefix(session));
@@ -73,7 +73,7 @@ fn is_top_of(path: &Path, session: &str) -> bool {
         && path.join("cgroup.procs").exists()
 }
 
-/// Whether it is a control group at all, and no directory that looks like one.
+/// Whether it is a real control group, not a directory that looks like one.
 fn is_group(path: &Path) -> bool {
     const MAGIC: [i64; 2] = [0x0027_e0eb, 0x6367_7270];
     rustix::fs::statfs(path).is_ok_and(|stat| MAGIC.contains(&stat.f_type))
@@ -83,7 +83,7 @@ fn is_group(path: &Path) -> bool {
 #[derive(Debug)]
 pub struct Group {
     directories: Vec<PathBuf>,
-    /// Where processes enter.
+    /// Files that a process writes to in order to enter.
     doors: Vec<File>,
     memory: Option<Memory>,
     pids: Option<Pids>,
@@ -115,7 +115,7 @@ impl Group {
     /// Makes it.
     ///
     /// # Errors
-    /// What the system says; nothing of it is left then.
+    /// Of the system; nothing is left of the group then.
     pub fn make(plan: &GroupPlan) -> io::Result<Self> {
         let mut group =
             Self { directories: Vec::new(), doors: Vec::new(), memory: None, pids: None };
@@ -133,7 +133,7 @@ impl Group {
         remove_deserted(&part.hierarchy.directory, DESERTED);
         make_directory(top)?;
         if part.hierarchy.version == Version::Two {
-            // Where they are on already this may be refused, and does not matter.
+            // May be refused if they are enabled already, which does not matter.
             let _ = enable(&part.hierarchy.directory, &part.controllers);
             enable(top, &part.controllers)?;
         }
@@ -167,15 +167,15 @@ impl Group {
         Ok(())
     }
 
-    /// The calling process enters. Only makes system calls.
+    /// Moves the calling process into the group. Only makes system calls.
     ///
     /// # Errors
-    /// What the system says.
+    /// Of the system calls.
     pub fn enter(&self) -> io::Result<()> {
         self.doors.iter().try_for_each(|mut door| door.write_all(b"0"))
     }
 
-    /// What has been counted so far: two small reads.
+    /// Returns the current counts: two small reads.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let of = |file: Option<&File>, key| file.and_then(|file| number_of(file, key)).unwrap_or(0);
@@ -185,7 +185,7 @@ impl Group {
         }
     }
 
-    /// Memory in use, without what the system would give back at once.
+    /// Returns the memory in use, without what the system would free at once.
     #[must_use]
     pub fn memory_used(&self) -> Option<u64> {
         let memory = self.memory.as_ref()?;
@@ -198,7 +198,7 @@ impl Group {
         Some(used.saturating_sub(number_after(&stat, cached).unwrap_or(0)))
     }
 
-    /// The most that it ever was, where the system tells.
+    /// Returns the highest memory use, if the system reports it.
     #[must_use]
     pub fn memory_peak(&self) -> Option<u64> {
         let memory = self.memory.as_ref()?;
@@ -208,7 +208,7 @@ impl Group {
         }))
     }
 
-    /// Processes and threads.
+    /// Returns the number of processes and threads.
     #[must_use]
     pub fn processes(&self) -> Option<u64> {
         number_in(&self.pids.as_ref()?.directory.join("pids.current"))
@@ -216,7 +216,7 @@ impl Group {
 }
 
 impl Drop for Group {
-    /// Those whose processes are gone already; the guardian sees to the others.
+    /// Removes the groups whose processes are gone already; the guardian removes the others.
     fn drop(&mut self) {
         for directory in &self.directories {
             let _ = fs::remove_dir(directory);
@@ -224,12 +224,12 @@ impl Drop for Group {
     }
 }
 
-/// A group without a process for this long is nobody's: a sandbox has its first
-/// process in it within milliseconds, and until it ends.
+/// A group without a process for this long is abandoned: a sandbox has its first process
+/// in it within milliseconds, and until it ends.
 const DESERTED: Duration = Duration::from_secs(60);
 
-/// Removes what sessions have left whose keeper and guardian were both killed, and
-/// that nobody has asked for since. What is not empty cannot be removed.
+/// Removes the groups of sessions whose keeper and guardian were both killed, and that
+/// were not used since. A group that is not empty cannot be removed.
 fn remove_deserted(directory: &Path, age: Duration) {
     let is_old = |path: &Path| {
         let changed = fs::metadata(path).and_then(|metadata| metadata.modified());
@@ -257,7 +257,7 @@ fn make_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A new directory: an earlier one may still have processes that end.
+/// Makes a new directory: an earlier one may still have processes that are ending.
 fn make_numbered(top: &Path) -> io::Result<PathBuf> {
     for n in 1_u32.. {
         let path = top.join(n.to_string());
@@ -285,18 +285,18 @@ fn number_of(file: &File, key: &str) -> Option<u64> {
     number_after(std::str::from_utf8(&buffer[..read]).ok()?, key)
 }
 
-/// The number behind a word at the beginning of a line.
+/// Returns the number after the key at the beginning of a line.
 fn number_after(text: &str, key: &str) -> Option<u64> {
     let is_it = |line: &&str| line.split(' ').next() == Some(key);
     text.lines().find(is_it)?.split(' ').nth(1)?.parse().ok()
 }
 
-/// How long processes that were killed are waited for. What they do last, such
-/// as giving memory back, takes milliseconds.
+/// How long to wait for killed processes. Their last work, such as freeing memory, takes
+/// milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Removes all groups of a session, with what is left in them. `tops` is from
-/// [`GroupPlan::tops`], or what somebody wrote down of it.
+/// Removes all groups of a session, and kills what is left in them. `tops` is from
+/// [`GroupPlan::tops`], or recorded from it.
 pub fn remove(tops: &[PathBuf], session: &str) {
     let deadline = Instant::now() + PATIENCE;
     for top in tops.iter().filter(|top| is_top_of(top, session) && is_group(top)) {
@@ -306,7 +306,7 @@ pub fn remove(tops: &[PathBuf], session: &str) {
     }
 }
 
-/// Whether it is gone.
+/// Tries to remove it; returns whether it is gone.
 fn try_to_remove(top: &Path) -> bool {
     let below = fs::read_dir(top).into_iter().flatten().filter_map(Result::ok);
     for group in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
@@ -363,7 +363,7 @@ mod tests {
         fs::create_dir_all(other.join("1")).unwrap();
         fs::write(other.join("cgroup.procs"), "").unwrap();
         remove(&[other.clone(), place.path().to_owned(), "/".into()], "mine");
-        // Nor what only looks like one.
+        // Nor a directory that only looks like one.
         remove(std::slice::from_ref(&other), "other");
         assert!(other.join("1").is_dir() && !is_group(&other));
         assert!(is_top_of(&other, "other") && !is_top_of(&other, "mine"));

@@ -1,38 +1,38 @@
-//! What of the machine a sandbox may use, and what holds it to that.
+//! What a sandbox may use of the machine, and how that is enforced.
 //!
-//! `means` is what the system offers to this user, `hold` decides which of it
-//! holds which limit (pure), and `group` makes control groups and reads them.
+//! `support` is what the system offers to this user, `plan` decides which of it
+//! enforces which limit (pure), and `group` makes control groups and reads them.
 //!
-//! | limit | held by | without control groups |
+//! | limit | enforced by | without control groups |
 //! |---|---|---|
 //! | memory | `memory.max`, all programs together | `RLIMIT_DATA`, each program by itself |
 //! | CPUs | `cpu.max` | refused |
 //! | processes | `pids.max` | `RLIMIT_NPROC`, which counts within a user namespace; root has none |
 //! | open files | `RLIMIT_NOFILE` | the same |
-//! | layer | the guard counts what is written; private directories are one file system of that size | the same |
+//! | layer | the guard counts writes; private directories are one file system of that size | the same |
 //!
 //! A layer without a limit leaves a part of the disk to others: `disk`.
 
 mod disk;
 mod group;
-mod hold;
-mod means;
+mod plan;
+mod support;
 
 pub use disk::{Disk, Look, SOONEST, Stop};
 pub use group::{Counts, Group, GroupPlan, PartPlan, Setting, remove};
-pub use hold::{DEFAULT_PROCESSES, Held, Hold, hold};
-pub(crate) use means::kernel_is_at_least;
-pub use means::{Hierarchy, Means, Version};
+pub use plan::{DEFAULT_PROCESSES, EnforcedLimit, LimitPlan};
+pub(crate) use support::kernel_is_at_least;
+pub use support::{Hierarchy, LimitSupport, Version};
 
-/// What holds a limit.
+/// A mechanism that enforces a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     Groups(Version),
-    /// A limit that each process has.
+    /// A limit for each process.
     Rlimit,
-    /// A limit that all processes of a user namespace have together.
+    /// A limit for all processes of a user namespace together.
     UserRlimit,
-    /// The size of a file system, or what one counts.
+    /// The size of a file system, or what the guard's file system counts.
     FileSystem,
 }
 
@@ -48,7 +48,7 @@ impl Mechanism {
     }
 }
 
-/// A size as people read it: `512 MiB`.
+/// Returns a size for people to read: `512 MiB`.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -1,12 +1,12 @@
-//! A rename that somebody waits for: what the kernel tells of it, what the
-//! caller's memory says, and the answer.
+//! A rename whose caller waits: the notification, the paths in the caller's memory, and
+//! the answer.
 
 use rustix::io::Errno;
 use std::ffi::{CString, c_int, c_long, c_ulong};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// As in <linux/seccomp.h>.
+/// From <linux/seccomp.h>.
 const RECEIVE: c_ulong = 0xc050_2100;
 const SEND: c_ulong = 0xc018_2101;
 const IS_VALID: c_ulong = 0x4008_2102;
@@ -14,9 +14,9 @@ const SET_FLAGS: c_ulong = 0x4008_2104;
 const SYNC_WAKE_UP: c_ulong = 1;
 const CONTINUE: u32 = 1;
 
-/// The longest path, with its zero.
+/// The longest path, with its terminating zero.
 const PATH_BYTES: usize = libc::PATH_MAX as usize;
-/// What is read at once: it does not go past the end of a page.
+/// A read does not cross the end of a page.
 const PAGE: usize = 4096;
 
 #[repr(C)]
@@ -43,30 +43,30 @@ struct Response {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     id: u64,
-    /// The thread that made it, by its number here.
+    /// The thread that made it, by its pid here.
     pub(super) thread: u32,
     number: i32,
     arguments: [u64; 6],
 }
 
-/// What becomes of it.
+/// The answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The kernel does it, as if nobody had looked.
+    /// The Linux kernel performs it as if there were no mover.
     GoOn,
     Done,
     Refused(Errno),
 }
 
-/// A path as a call has it: from a directory, which may be the current one, and
-/// where the text is in the caller's memory.
+/// A path in a call: its base directory, which may be the current one, and the address of
+/// the text in the caller's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) directory: c_int,
     address: u64,
 }
 
-/// What a rename is about.
+/// The arguments of a rename.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arguments {
     pub(super) from: Place,
@@ -74,7 +74,7 @@ pub(super) struct Arguments {
     pub(super) flags: u32,
 }
 
-/// Takes the next call. None if its caller is gone.
+/// Takes the next call. Returns none if its caller is gone.
 pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
     let mut told = Told::default();
     // SAFETY: the structure is ours, zeroed, and as long as the number says.
@@ -90,21 +90,21 @@ pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
     Ok(Some(Call { id, thread: pid, number, arguments }))
 }
 
-/// Makes the kernel hand over on the same processor, where it can: each side
-/// waits for the other.
+/// Makes the Linux kernel switch on the same processor, if it can: each side waits for
+/// the other.
 pub(super) fn wake_in_turn(listener: BorrowedFd<'_>) {
     // SAFETY: only numbers are passed.
     unsafe { libc::ioctl(listener.as_raw_fd(), SET_FLAGS as _, SYNC_WAKE_UP) };
 }
 
 impl Call {
-    /// Whether its caller waits still: then its number was not another's.
+    /// Whether its caller still waits: then its pid was not reused.
     pub(super) fn is_valid(&self, listener: BorrowedFd<'_>) -> bool {
         // SAFETY: the number is ours.
         unsafe { libc::ioctl(listener.as_raw_fd(), IS_VALID as _, &raw const self.id) == 0 }
     }
 
-    /// A caller that is gone does not hear it.
+    /// Answers the call. Has no effect if the caller is gone.
     pub(super) fn answer(&self, listener: BorrowedFd<'_>, answer: Answer) {
         let (error, flags) = match answer {
             Answer::GoOn => (0, CONTINUE),
@@ -116,10 +116,10 @@ impl Call {
         unsafe { libc::ioctl(listener.as_raw_fd(), SEND as _, &raw const response) };
     }
 
-    /// What it is about. None if it is no rename.
+    /// Returns the arguments; none if it is not a rename.
     pub(super) fn arguments(&self) -> Option<Arguments> {
         let at = |directory: u64, address: u64| Place {
-            // The kernel reads the lower half as well.
+            // The Linux kernel reads only the lower half, too.
             directory: directory as c_int,
             address,
         };
@@ -136,7 +136,7 @@ impl Call {
         Some(Arguments { from, to, flags })
     }
 
-    /// The text of a path. None if there is none, or it is too long.
+    /// Returns the text of a path; none if it cannot be read or is too long.
     pub(super) fn path(&self, place: Place) -> Option<CString> {
         let mut text = vec![0; PATH_BYTES];
         let mut length = 0;

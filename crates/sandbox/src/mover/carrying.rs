@@ -1,11 +1,11 @@
-//! Moving a directory that was there before the session: overlayfs in a user
-//! namespace refuses that (EXDEV), because it cannot write down where the
-//! directory comes from. So a new one is made, and what is in the old one is
-//! moved there, name by name, which overlayfs can do.
+//! Moves a directory that existed before the session. Overlayfs in a user namespace
+//! refuses that (EXDEV), because it cannot record where the directory comes from. So a
+//! new directory is made, and the entries of the old one are moved there one by one,
+//! which overlayfs can do.
 //!
-//! What fails in the middle is taken back, so that the old directory is whole.
-//! Under rules of paths nobody else gets in between. Elsewhere others may: who
-//! puts a new file into the old directory meanwhile makes the move fail.
+//! A failed move is undone, so that the old directory is complete. Under rules for paths,
+//! no other process interferes. Elsewhere one can: a new file in the old directory
+//! meanwhile makes the move fail.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,23 +20,23 @@ use super::record::Record;
 
 type Outcome = Result<(), Errno>;
 
-/// Others wait meanwhile. Past this a program has to copy by itself, as `mv` does.
+/// Limits, because others wait meanwhile. Beyond them a program has to copy by itself, as
+/// `mv` does.
 const MOST_ENTRIES: u64 = 20_000;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Files that are brought into the layer at a time. The disk takes as long for
+/// How many files are copied up to the layer concurrently. The disk takes as long for
 /// that many as for one.
 const AT_ONCE: usize = 16;
 /// Below this a thread is not worth it.
 const LEAST_SHARE: usize = 4;
 const STACK: usize = 64 << 10;
 
-/// What the new directory is called until all of it is there. Somebody may have made
-/// one of that name.
+/// Name of the new directory until it is complete. It may be taken, so a number is added.
 const STAGING: &str = ".sessile-moving-";
 const MOST_STAGINGS: u32 = 100;
 
-/// Of an attribute, and of all names of them.
+/// Size limit of an attribute, and of all attribute names.
 const MOST_ATTRIBUTES: usize = 64 << 10;
 
 /// A name in a directory.
@@ -49,10 +49,10 @@ pub(crate) struct Extent {
     pub(crate) bytes: u64,
 }
 
-/// What a directory has in it.
+/// Measures a directory.
 ///
 /// # Errors
-/// `EXDEV` if that is too much to be moved for somebody.
+/// `EXDEV` if it is too much to be moved here.
 pub(crate) fn extent((directory, name): Named<'_>) -> Result<Extent, Errno> {
     let root = open(directory, name).map_err(|_| Errno::XDEV)?;
     let mut extent = Extent::default();
@@ -74,15 +74,15 @@ pub(crate) fn extent((directory, name): Named<'_>) -> Result<Extent, Errno> {
     Ok(extent)
 }
 
-/// Where the directories that something is moved from and to are, for the record.
+/// The paths of the source and target directories, for the record.
 #[derive(Debug)]
 pub(crate) struct Paths {
     pub(crate) from: Vec<u8>,
     pub(crate) to: Vec<u8>,
 }
 
-/// Moves a directory; `flags` are none, or that nothing is replaced. What it does is
-/// in the record, which is of no use when this comes back.
+/// Moves a directory; `flags` are empty, or forbid replacing. Its progress is in the
+/// record, which is not needed any more when this returns.
 pub(crate) fn carry(
     from: Named<'_>,
     to: Named<'_>,
@@ -118,7 +118,7 @@ pub(crate) fn carry(
     Ok(())
 }
 
-/// A name that is not taken. Whoever takes it meanwhile makes the move fail.
+/// Returns a free name. If it is taken meanwhile, the move fails.
 fn free_staging(directory: BorrowedFd<'_>) -> Result<CString, Errno> {
     for number in 0..MOST_STAGINGS {
         let name = CString::new(format!("{STAGING}{number}")).map_err(|_| Errno::INVAL)?;
@@ -130,10 +130,9 @@ fn free_staging(directory: BorrowedFd<'_>) -> Result<CString, Errno> {
     Err(Errno::XDEV)
 }
 
-/// Brings back what is in a new directory to the old one, of which a part is there.
-/// Nothing of it is replaced.
+/// Moves the entries of a new directory back to the partly emptied old one. Nothing is replaced.
 pub(super) fn take_whole(new: &OwnedFd, old: &OwnedFd) -> Outcome {
-    // Those that may not be written to could not be emptied.
+    // A directory without write permission could not be emptied.
     rustix::fs::fchmod(new, Mode::RWXU)?;
     for (name, kind) in entries(new, c"")? {
         if kind == FileType::Directory
@@ -148,7 +147,7 @@ pub(super) fn take_whole(new: &OwnedFd, old: &OwnedFd) -> Outcome {
     Ok(())
 }
 
-/// As rename(2) has it: an empty directory is replaced, and nothing else.
+/// Checks the target as rename(2) does: only an empty directory is replaced.
 fn check_target((directory, name): Named<'_>, flags: RenameFlags) -> Outcome {
     let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => return Ok(()),
@@ -164,9 +163,9 @@ fn check_target((directory, name): Named<'_>, flags: RenameFlags) -> Outcome {
     if is_empty { Ok(()) } else { Err(Errno::NOTEMPTY) }
 }
 
-/// Brings the files that were there before into the layer, several at a time. A
-/// rename does that as well, but the system writes each of them to the disk, and
-/// then one would wait for the other. What cannot be done here is left to that.
+/// Copies the existing files up to the layer, several at a time. A rename does that as
+/// well, but the system writes each file to the disk, one after the other. What fails
+/// here is left to the rename.
 fn bring_up(old: &OwnedFd) -> Outcome {
     let mut files = Vec::new();
     let mut unseen = vec![CString::default()];
@@ -183,14 +182,14 @@ fn bring_up(old: &OwnedFd) -> Outcome {
     std::thread::scope(|scope| {
         for files in files.chunks(share) {
             let bring = move || files.iter().for_each(|file| bring_one_up(old, file));
-            // Without a thread there is the rename.
+            // Without a thread, the rename does it.
             let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, bring);
         }
     });
     Ok(())
 }
 
-/// A change of its mode does so, also to the mode that it has.
+/// Copies a file up by setting its mode, even to the same mode.
 fn bring_one_up(old: &OwnedFd, file: &CStr) {
     let Ok(stat) = rustix::fs::statat(old, file, AtFlags::SYMLINK_NOFOLLOW) else { return };
     let mode = Mode::from_raw_mode(stat.st_mode);
@@ -199,14 +198,14 @@ fn bring_one_up(old: &OwnedFd, file: &CStr) {
     }
 }
 
-/// What was done so far. Paths are from the two directories.
+/// The progress so far. Paths are relative to the two directories.
 struct Carried {
     old: OwnedFd,
     new: OwnedFd,
     moved: Vec<CString>,
-    /// Directories, each before those in it, with what the old one was like.
+    /// New directories, each before those in it, with the attributes of the old ones.
     made: Vec<(CString, Stat)>,
-    /// How many of them are gone from the old place, the last first.
+    /// How many of them are removed from the old place, the last first.
     gone: usize,
 }
 
@@ -230,7 +229,7 @@ impl Carried {
                 }
             }
         }
-        // What is put into a directory changes its date.
+        // Last, because adding entries changes a directory's date.
         self.made.iter().rev().try_for_each(|(path, stat)| self.make_like_old(path, stat))
     }
 
@@ -253,14 +252,13 @@ impl Carried {
         Ok(())
     }
 
-    /// The old directory is as it was. What can go wrong here has gone well a
-    /// moment ago, in the other direction.
+    /// Restores the old directory. Each step has just succeeded in the other direction.
     fn take_back(&self) {
         let first_gone = self.made.len() - self.gone;
         for (path, _) in &self.made[first_gone..] {
             let _ = rustix::fs::mkdirat(&self.old, path, Mode::RWXU);
         }
-        // Those that may not be written to could not be emptied.
+        // A directory without write permission could not be emptied.
         for (path, _) in &self.made {
             if let Ok(new) = open(self.new.as_fd(), path) {
                 let _ = rustix::fs::fchmod(&new, Mode::RWXU);
@@ -314,7 +312,7 @@ pub(super) fn open(directory: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd, Er
     rustix::fs::openat(directory, path, flags, Mode::empty())
 }
 
-/// What is in a directory, by paths from the root.
+/// Lists a directory, as paths from the root.
 pub(super) fn entries(root: &OwnedFd, at: &CStr) -> Result<Vec<(CString, FileType)>, Errno> {
     let mut all = Vec::new();
     for entry in Dir::read_from(open(root.as_fd(), at)?)? {

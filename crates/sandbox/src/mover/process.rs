@@ -1,9 +1,9 @@
-//! The mover's loop: calls come in, most go on at once, some are worked on.
+//! The mover's loop: most calls continue at once, some are worked on.
 
 use super::call::{self, Answer, Call, Place};
 use super::record::Records;
 use super::work::{Named, Rename};
-use crate::confine::Wall;
+use crate::confine::Confinement;
 use crate::sys;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
@@ -14,19 +14,19 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-/// As a set of capabilities: to read where callers have their paths.
+/// The capability to read the callers' memory, as a bit in a set.
 const SYS_PTRACE: u64 = 1 << 19;
 
-/// What a worker's exit says: 0 if it has done it, this if the call goes on, or
-/// the number of the error.
+/// A worker's exit code: 0 if it has done the rename, this if the call continues, or the
+/// number of the error.
 const GOES_ON: i32 = 255;
 
-/// Until the sandbox or the keeper is gone.
+/// Runs until the sandbox or the keeper is gone.
 pub(super) fn run(
     init: BorrowedFd<'_>,
     socket: &OwnedFd,
     keeper: Pid,
-    (records, wall): (Records, &Wall),
+    (records, confinement): (Records, &Confinement),
 ) -> io::Result<()> {
     let processes = open_directory(rustix::fs::CWD, c"/proc")?;
     let kept = [init, socket.as_fd(), processes.as_fd(), records.as_fd()];
@@ -35,14 +35,14 @@ pub(super) fn run(
     sys::leave_groups();
     sys::join(init, libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
     sys::keep_capabilities(SYS_PTRACE)?;
-    // Joining may have undone it.
+    // Joining may have cleared it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() != Some(keeper) {
         return Ok(());
     }
     rustix::process::umask(Mode::empty());
     let works = Vec::new();
-    let mut mover = Mover { processes, records, wall, listeners: Vec::new(), works };
+    let mut mover = Mover { processes, records, confinement, listeners: Vec::new(), works };
     // Somebody waits for it then.
     if mover.records.are_there() {
         mover.recover();
@@ -52,16 +52,16 @@ pub(super) fn run(
 }
 
 struct Mover<'a> {
-    /// The /proc that has our numbers.
+    /// A /proc with our pids.
     processes: OwnedFd,
     records: Records,
     /// What the programs are behind.
-    wall: &'a Wall,
+    confinement: &'a Confinement,
     listeners: Vec<Rc<OwnedFd>>,
     works: Vec<Work>,
 }
 
-/// A call that a process of its own works on.
+/// A call with a worker process.
 struct Work {
     call: Call,
     listener: Rc<OwnedFd>,
@@ -107,7 +107,7 @@ impl Mover<'_> {
             {
                 self.take(call, listener);
             } else if news.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
-                // None is left of those who had this filter.
+                // No process with this filter is left.
                 self.listeners.retain(|one| !Rc::ptr_eq(one, listener));
             }
         }
@@ -123,7 +123,7 @@ impl Mover<'_> {
         }
     }
 
-    /// The rename, if it is one of a directory.
+    /// Returns the rename, if it is one of a directory.
     fn understand(&self, call: &Call, listener: BorrowedFd<'_>) -> Option<Rename> {
         let arguments = call.arguments()?;
         let from = self.named(call, arguments.from)?;
@@ -131,7 +131,7 @@ impl Mover<'_> {
         if FileType::from_raw_mode(stat.ok()?.st_mode) != FileType::Directory {
             return None;
         }
-        // Root inside may become others, who may do less.
+        // Root inside may become other users, with fewer rights.
         if self.told(call, "Uid:")? != rustix::process::geteuid().as_raw() {
             return None;
         }
@@ -140,8 +140,8 @@ impl Mover<'_> {
         call.is_valid(listener).then_some(Rename { from, to, flags })
     }
 
-    /// A number that the system tells of a caller: its process, or who it is to the
-    /// file system, which is the last of four.
+    /// Returns a number from a caller's status: its process id, or its file system user
+    /// id, which is the last of four.
     fn told(&self, call: &Call, what: &str) -> Option<u32> {
         let path = format!("{}/status", call.thread);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -161,7 +161,7 @@ impl Mover<'_> {
                     let current = CString::new(format!("{}/cwd", call.thread)).ok()?;
                     open_directory(self.processes.as_fd(), &current).ok()?
                 }
-                // /proc would not show those of a process that is closed to others.
+                // /proc does not show the descriptors of a process that is not dumpable.
                 number => {
                     let process = self.told(call, "Tgid:").and_then(|id| i32::try_from(id).ok())?;
                     let process = sys::pidfd_of(process).ok()?;
@@ -194,14 +194,14 @@ impl Mover<'_> {
             work.call.answer(work.listener.as_fd(), answer);
             false
         });
-        // Not while others are at work, whose records are there as well.
+        // Not while other workers are busy: their records are there as well.
         if was_killed && works.is_empty() {
             self.recover();
         }
         self.works = works;
     }
 
-    /// Takes back what was killed in the middle, with no more rights than a worker.
+    /// Undoes interrupted moves, with no more rights than a worker.
     fn recover(&self) {
         // SAFETY: this process has a single thread, so the child has a consistent heap.
         match unsafe { libc::fork() } {
@@ -212,7 +212,7 @@ impl Mover<'_> {
                 {
                     self.records.recover(root.as_fd(), b"");
                 }
-                // SAFETY: ends this process without running anything of the keeper's.
+                // SAFETY: ends this process without running any of the keeper's code.
                 unsafe { libc::_exit(0) }
             }
             pid => {
@@ -231,7 +231,8 @@ impl Mover<'_> {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-                let answer = match sys::keep_capabilities(0).and_then(|()| self.wall.raise_paths())
+                let answer = match sys::keep_capabilities(0)
+                    .and_then(|()| self.confinement.confine_paths())
                 {
                     Ok(()) => rename.perform(&mut record, self.processes.as_fd()),
                     Err(_) => Answer::GoOn,
@@ -241,7 +242,7 @@ impl Mover<'_> {
                     Answer::GoOn => GOES_ON,
                     Answer::Refused(errno) => errno.raw_os_error(),
                 };
-                // SAFETY: ends this process without running anything of the keeper's.
+                // SAFETY: ends this process without running any of the keeper's code.
                 unsafe { libc::_exit(code) }
             }
             pid => {

@@ -1,15 +1,15 @@
-//! What is being moved, written down: a move that is killed in the middle is taken
-//! back before anybody sees the files again.
+//! Records of moves in progress: a move that is killed is undone before any program sees
+//! the files again.
 //!
-//! A record is a file beside the layer, where nobody inside can see it: the three
-//! paths, as the sandbox has them, and a mark once all files are in the new directory.
+//! A record is a file beside the layer, invisible inside: the three paths, as seen in the
+//! sandbox, and a mark once all files are in the new directory.
 //!
-//! | mark | staging | what is done |
+//! | mark | staging | recovery |
 //! |---|---|---|
-//! | no | there | what is in it goes back |
-//! | no | gone | nothing: it had not begun |
-//! | yes | there | what is in it goes back |
-//! | yes | gone | the new directory is whole: what is empty of the old one goes |
+//! | no | exists | its entries are moved back |
+//! | no | gone | none: the move had not begun |
+//! | yes | exists | its entries are moved back |
+//! | yes | gone | the new directory is complete: empty directories of the old one are removed |
 
 use super::carrying::{Named, entries, open, take_whole};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
@@ -21,28 +21,28 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// How a record is called, with a number behind it.
+/// Beginning of a record's name; a number follows.
 const NAME: &str = "moving-";
 
-/// A move that did not come to its end.
+/// A move that was not finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// The directory that was moved.
     pub from: Vec<u8>,
-    /// What it was called until all of it was there.
+    /// Its temporary name until it was complete.
     pub staging: Vec<u8>,
     pub to: Vec<u8>,
     is_whole: bool,
 }
 
-/// Where records are kept: the directory of a layer.
+/// The directory of the records: that of a layer.
 #[derive(Debug)]
 pub(crate) struct Records {
     directory: OwnedFd,
     last: u32,
 }
 
-/// One that is being written.
+/// A record that is being written.
 #[derive(Debug)]
 pub(crate) struct Record {
     file: File,
@@ -62,7 +62,7 @@ impl Records {
         Ok(Self { directory, last: 0 })
     }
 
-    /// A new one, empty: nothing has begun.
+    /// Creates a new, empty record: nothing has begun.
     pub(crate) fn begin(&mut self) -> io::Result<Record> {
         loop {
             self.last += 1;
@@ -77,17 +77,17 @@ impl Records {
         }
     }
 
-    /// Whether something was left in the middle, or is being moved.
+    /// Whether there are interrupted or unfinished moves.
     pub(crate) fn are_there(&self) -> bool {
         !self.list().is_empty()
     }
 
-    /// It has come to its end, this way or that.
+    /// Removes the record of a finished move, whether it succeeded or not.
     pub(crate) fn end(&self, name: &CString) {
         let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
     }
 
-    /// Takes back what was left in the middle. Paths are resolved below the root.
+    /// Undoes interrupted moves. Paths are resolved below the root.
     pub(crate) fn recover(&self, root: BorrowedFd<'_>, above: &[u8]) {
         for (name, pending) in self.list() {
             if pending.is_none_or(|pending| pending.recover(root, above).is_ok()) {
@@ -105,7 +105,7 @@ impl Records {
         records.map(|name| (name.clone(), self.read(&name))).collect()
     }
 
-    /// None if nothing had begun.
+    /// Returns none if nothing had begun.
     fn read(&self, name: &CString) -> Option<Pending> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.directory, name, flags, Mode::empty()).ok()?;
@@ -115,8 +115,7 @@ impl Records {
     }
 }
 
-/// The moves that have not come to their end in a layer: those that are going on, and
-/// those that were killed.
+/// Returns the unfinished moves of a layer: those in progress, and those that were killed.
 #[must_use]
 pub fn pending(layer: &Path) -> Vec<Pending> {
     let Ok(records) = Records::of(layer) else { return Vec::new() };
@@ -124,20 +123,20 @@ pub fn pending(layer: &Path) -> Vec<Pending> {
 }
 
 impl Record {
-    /// By the paths of the two directories, with the names in them.
+    /// Records the paths: the directory, its temporary name, and its new name.
     pub(super) fn say(&mut self, paths: [&[u8]; 3]) -> Result<(), Errno> {
         let text: Vec<u8> = paths.iter().flat_map(|path| [path, &b"\0"[..]].concat()).collect();
         self.file.write_all(&text).map_err(|_| Errno::IO)
     }
 
-    /// All files are in the new directory.
+    /// Records that all files are in the new directory.
     pub(super) fn mark_whole(&mut self) -> Result<(), Errno> {
         self.file.write_all(b"whole\0").map_err(|_| Errno::IO)
     }
 }
 
 fn parse(text: &[u8]) -> Option<Pending> {
-    // A path that was not written to its end has no zero behind it.
+    // A path that was not completely written has no zero behind it.
     let mut parts: Vec<Vec<u8>> = text.split(|byte| *byte == 0).map(Vec::from).collect();
     parts.pop();
     let is_whole = parts.len() == 4;
@@ -182,7 +181,7 @@ impl Pending {
     }
 }
 
-/// What is not empty has got something new meanwhile, and stays.
+/// Removes empty directories. A directory with new entries stays.
 fn remove_empty((directory, name): Named<'_>) {
     if let Ok(opened) = open(directory, name) {
         for (below, kind) in entries(&opened, c"").unwrap_or_default() {
@@ -199,7 +198,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A workspace and its layer's directory, with a record that was left.
+    /// Returns a workspace and its layer's directory, with a record that was left.
     fn left(whole: bool) -> (tempfile::TempDir, Records) {
         let place = tempfile::tempdir().unwrap();
         for directory in ["layer", "root/old/deep/empty", "root/.sessile-moving-0/deep/empty"] {
@@ -246,7 +245,7 @@ mod tests {
             assert_eq!(at("old").exists(), is_there);
             assert!(at("new/deep/empty").is_dir());
         }
-        // Whatever somebody has put there stays.
+        // A file that was added meanwhile stays.
         let (place, records) = left(true);
         let at = |path: &str| place.path().join("root").join(path);
         fs::rename(at(".sessile-moving-0"), at("new")).unwrap();

@@ -1,5 +1,5 @@
-//! What is done for one call, in a process of its own: the rename itself, and
-//! where that cannot be done, moving what is in the directory.
+//! Handles one call in a worker process: the rename itself, or, where that is impossible,
+//! moving the entries of the directory.
 
 use super::call::Answer;
 use super::carrying::{self, Paths};
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// A rename, as its caller has asked for it.
+/// A rename as requested by its caller.
 #[derive(Debug)]
 pub(super) struct Rename {
     pub(super) from: Named,
@@ -25,7 +25,7 @@ pub(super) struct Named {
 }
 
 impl Rename {
-    /// Does it, without any capability.
+    /// Performs it, without any capability.
     pub(super) fn perform(&self, record: &mut Record, processes: BorrowedFd<'_>) -> Answer {
         if self.flags.intersects(RenameFlags::EXCHANGE | RenameFlags::WHITEOUT) {
             return Answer::GoOn;
@@ -33,11 +33,11 @@ impl Rename {
         let (Some((from, name)), Some((to, new_name))) = (self.from.open(), self.to.open()) else {
             return Answer::GoOn;
         };
-        // It says whether the caller may, too: the kernel looks at that before.
+        // This also checks the caller's permissions: the Linux kernel does so first.
         match rustix::fs::renameat_with(&from, &name, &to, &new_name, self.flags) {
             Ok(()) => return Answer::Done,
             Err(Errno::XDEV) if is_same_mount(&from, &to) => {}
-            // The kernel says it better.
+            // The original call returns the proper error.
             Err(_) => return Answer::GoOn,
         }
         let (Some(old), Some(new)) = (path_of(&from, processes), path_of(&to, processes)) else {
@@ -63,19 +63,18 @@ impl Rename {
 }
 
 impl Named {
-    /// The directory that the last name of the path is in, and that name.
+    /// Returns the directory of the path's last name, and that name.
     fn open(&self) -> Option<(OwnedFd, CString)> {
         let (above, name) = split(&self.path)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // What such a link in /proc means is another thing for another process.
+        // Such a link in /proc means something else for another process.
         let resolve = ResolveFlags::NO_MAGICLINKS;
         let above = rustix::fs::openat2(&self.directory, above, flags, Mode::empty(), resolve);
         Some((above.ok()?, name))
     }
 }
 
-/// The path above the last name, and that name. None where there is no name that
-/// could be changed.
+/// Splits off the last name of a path. Returns none if the last name cannot be renamed.
 fn split(path: &CStr) -> Option<(CString, CString)> {
     let bytes = path.to_bytes();
     let end = bytes.iter().rposition(|byte| *byte != b'/')? + 1;
@@ -88,11 +87,11 @@ fn split(path: &CStr) -> Option<(CString, CString)> {
     Some((CString::new(above).ok()?, CString::new(name).ok()?))
 }
 
-/// Where a directory is in the sandbox: without a slash at the end.
+/// Returns the path of a directory in the sandbox, without a slash at the end.
 fn path_of(directory: &OwnedFd, processes: BorrowedFd<'_>) -> Option<Vec<u8>> {
     let link = format!("self/fd/{}", directory.as_raw_fd());
     let path = rustix::fs::readlinkat(processes, link, Vec::new()).ok()?.into_bytes();
-    // One that was removed has a word behind it, and is not found again.
+    // A removed directory has a suffix here, and is not found again.
     path.starts_with(b"/").then(|| if path == b"/" { Vec::new() } else { path })
 }
 

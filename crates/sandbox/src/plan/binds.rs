@@ -1,4 +1,4 @@
-//! Directories that the caller adds, and where they may be.
+//! Directories that the caller adds, and where they may be mounted.
 
 use super::host::Host;
 use super::{Access, HOME, OWN, Place, Plan, Refusal, Step, WORKSPACE};
@@ -7,7 +7,7 @@ use crate::rules::Need;
 use std::path::Path;
 
 impl Plan {
-    /// A directory that the caller adds.
+    /// Adds a directory of the caller's choice.
     pub(super) fn bind(
         &mut self,
         bind: &Bind,
@@ -29,7 +29,7 @@ impl Plan {
     }
 }
 
-/// Why a directory of the host cannot be put there.
+/// Returns why a directory of the host cannot be mounted at this path, if so.
 fn taken(at: &Path) -> Option<&'static str> {
     let is_at = |path: &str| at == Path::new(path);
     let is_below = |path: &str| at.starts_with(path);
@@ -48,8 +48,8 @@ fn taken(at: &Path) -> Option<&'static str> {
     None
 }
 
-/// Why a directory of the host cannot be put into the workspace, whose rules
-/// would not hold for what is mounted there.
+/// Returns why a directory of the host cannot be mounted in the workspace, if so: the
+/// workspace's rules would not apply to it.
 fn against_rules(bind: &Bind, need: Need) -> Option<&'static str> {
     if !bind.inside().starts_with(WORKSPACE) {
         return None;

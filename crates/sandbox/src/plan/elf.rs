@@ -1,5 +1,5 @@
-//! Which libraries a program names, and where it says they are: as much of ELF
-//! as that takes. What is not understood names none.
+//! Which libraries a program names, and where it says they are: just enough ELF for that.
+//! A file that is not understood names none.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -7,12 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What an object of 64 bits and this machine's byte order says of others.
+/// What a 64-bit object in this machine's byte order says about libraries.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Linked {
-    /// Names, as in `libpython3.13.so.1.0`.
+    /// Names, such as `libpython3.13.so.1.0`.
     pub(super) libraries: Vec<PathBuf>,
-    /// Where these are looked for before the system's own places.
+    /// Where these are searched before the system's own directories.
     pub(super) directories: Vec<PathBuf>,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Linked {
 const MOST_HEADERS: u64 = 256;
 /// Large programs have some hundred.
 const MOST_ENTRIES: u64 = 4096;
-/// Of a name, or a list of directories.
+/// Limit for a name, or a list of directories.
 const MOST_TEXT: usize = 4096;
 
 const LOAD: u32 = 1;
@@ -31,7 +31,7 @@ const TEXTS: u64 = 5;
 const RPATH: u64 = 15;
 const RUNPATH: u64 = 29;
 
-/// A part of the file, and where it is in memory.
+/// A part of the file, and its address in memory.
 struct Segment {
     kind: u32,
     offset: u64,
@@ -111,7 +111,7 @@ fn text(file: &File, at: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// `$ORIGIN/../lib`, from where the object is. Relative ones mean nothing.
+/// Expands `$ORIGIN/../lib`, relative to the object's directory. Other relative paths are ignored.
 fn expand(directory: &[u8], origin: &Path) -> Option<PathBuf> {
     let rest =
         [&b"$ORIGIN"[..], b"${ORIGIN}"].iter().find_map(|word| directory.strip_prefix(*word));

@@ -1,12 +1,12 @@
-//! The environment of programs inside: a short list of what is the same for
-//! everybody, what the caller gives, and what is ours.
+//! The environment of programs inside: a short list of inherited variables, those of the
+//! caller, and our own.
 
 use super::{HOME, Net, User};
 use crate::proxy;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// What of the host's environment is nobody's secret.
+/// Variables of the host's environment that are never secret.
 const INHERITED: &[&str] =
     &["LANG", "LANGUAGE", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TZ"];
 
@@ -15,7 +15,7 @@ fn is_inherited(name: &OsStr) -> bool {
     INHERITED.contains(&name) || name.starts_with("LC_")
 }
 
-/// What kernels start with. `given` are the caller's own, which win.
+/// Returns the environment of kernels. `given` are the caller's own variables, which win.
 #[must_use]
 pub fn environment(
     host: impl Iterator<Item = (OsString, OsString)>,
@@ -36,7 +36,7 @@ pub fn environment(
         ("USER", name.as_ref()),
         ("LOGNAME", name.as_ref()),
         ("SHELL", "/bin/bash".as_ref()),
-        // One that was built by hand looks elsewhere.
+        // A git that was built by hand looks elsewhere.
         ("GIT_CONFIG_SYSTEM", "/etc/gitconfig".as_ref()),
     ];
     all.extend(own.map(|(name, value)| (name.into(), value.into())));

@@ -1,5 +1,5 @@
-//! The configuration that programs need: names of users, certificates, locales,
-//! name resolution. Nothing that may have a secret in it.
+//! The configuration that programs need: names of users, certificates, locales, name
+//! resolution. Nothing that may contain a secret.
 
 use super::host::{EtcEntry, Host};
 use super::root::of_system;
@@ -7,11 +7,11 @@ use super::{AGENT, Access, HOME, HOSTNAME, Place, Plan, Step, User, is_small};
 use crate::policy::Network;
 use std::path::{Path, PathBuf};
 
-/// Shown as they are on the host, if they are there and everybody may read them.
+/// Shown as they are on the host, if they exist and everybody may read them.
 pub(super) const SHOWN: &[&str] = &[
     // Which program is `editor`, `awk`, `python`.
     "alternatives",
-    // Whom to trust. Not the keys beside the certificates.
+    // Trusted certificates, not the keys beside them.
     "ssl/certs",
     "ssl/cert.pem",
     "ssl/openssl.cnf",
@@ -22,17 +22,17 @@ pub(super) const SHOWN: &[&str] = &[
     "pki/tls/openssl.cnf",
     "pki/ca-trust/extracted",
     "crypto-policies",
-    // The loader's.
+    // For the dynamic loader.
     "ld.so.cache",
     "ld.so.conf",
     "ld.so.conf.d",
-    // Where and when this is.
+    // Time zone and locale.
     "localtime",
     "timezone",
     "locale.conf",
     "locale.alias",
     "default/locale",
-    // What numbers of the network mean.
+    // Names of network numbers.
     "host.conf",
     "gai.conf",
     "protocols",
@@ -49,7 +49,7 @@ pub(super) const SHOWN: &[&str] = &[
     "shells",
     "terminfo",
     "zsh",
-    // What system this is.
+    // The name and version of the system.
     "os-release",
     "debian_version",
     "lsb-release",
@@ -66,11 +66,11 @@ pub(super) const SHOWN: &[&str] = &[
     "R",
 ];
 
-/// What programs that install others read as well.
+/// Files that package installers also read.
 pub(super) const SHOWN_TO_ROOT: &[&str] =
     &["debconf.conf", "adduser.conf", "deluser.conf", "login.defs", "ucf.conf"];
 
-/// With a network, as the host resolves names.
+/// With a network: the host's name resolution.
 pub(super) const RESOLUTION: &[&str] = &["resolv.conf", "hosts"];
 
 impl Plan {
@@ -118,7 +118,7 @@ impl Plan {
             let at = Path::new("/etc").join(&entry.name);
             let host = entry.path.clone();
             self.steps.push(match (&entry.text, self.user) {
-                // It can be replaced.
+                // A copy, so that it can be replaced.
                 (Some(text), User::Root) => Step::Text { at, text: text.clone() },
                 (Some(text), User::Agent) if is_small(text.len() as u64) => {
                     Step::Text { at, text: text.clone() }
@@ -144,10 +144,10 @@ fn group() -> String {
     format!("root:x:0:\ntty:x:5:\nagent:x:{AGENT}:\nnogroup:x:65534:\n")
 }
 
-/// The first number that people have, and not programs.
+/// The first id of people; lower ones belong to programs.
 pub(super) const PEOPLE: u32 = 1000;
 
-/// Those users or groups of a system that are its programs': packages expect
+/// Returns the users or groups of a system that belong to its programs: packages expect
 /// them. Without members, and without passwords.
 fn of_programs(listed: &str, there: &str) -> String {
     let is_there = |name: &str| there.lines().any(|line| line.split(':').next() == Some(name));
@@ -158,7 +158,7 @@ fn of_programs(listed: &str, there: &str) -> String {
             return None;
         }
         fields[1] = "x";
-        // Of a group: its members.
+        // The members of a group.
         if let [_, _, _, members] = &mut fields[..] {
             *members = "";
         }
@@ -167,20 +167,20 @@ fn of_programs(listed: &str, there: &str) -> String {
     entries.collect()
 }
 
-/// Nobody has a password.
+/// Returns a shadow file without passwords.
 fn locked(listed: &str) -> String {
     let fields = if listed.contains(":/") { ":*:19000:0:99999:7:::\n" } else { ":*::\n" };
     let names = listed.lines().filter_map(|line| line.split(':').next());
     names.map(|name| format!("{name}{fields}")).collect()
 }
 
-/// An index that was written outside has the user's number there, and git would
-/// read every file anew because it is another inside. Size and date are enough.
-/// And a workspace of another user is the one that the session was given.
+/// An index that was written outside has the user's id there, which differs inside, so
+/// git would read every file anew. Size and date are enough. The workspace is trusted,
+/// even if another user owns it.
 const GIT: &str = "[core]\n\tcheckStat = minimal\n[safe]\n\tdirectory = /workspace\n\
 \tdirectory = /workspace/*\n";
 
-/// Files and DNS only: other sources would be asked over sockets of the host.
+/// Files and DNS only: other sources would use sockets of the host.
 const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n\
 networks: files\nprotocols: files\nservices: files\nrpc: files\n";
 

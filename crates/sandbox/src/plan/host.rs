@@ -1,10 +1,9 @@
-//! What the host has that a sandbox shows: looked at once, before anything is
-//! decided.
+//! What the host has that a sandbox shows: inspected once, before anything is decided.
 
 use super::programs::{Programs, programs};
 use super::{Ids, Mapper, Others, etc, etc::PEOPLE};
 use crate::check::Missing;
-use crate::limits::Means;
+use crate::limits::LimitSupport;
 use sessile_subids::SubIds;
 use std::ffi::OsStr;
 use std::fs;
@@ -15,8 +14,8 @@ use std::path::{Path, PathBuf};
 const TOPS: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
-/// What of another system tree is not shown: a sandbox has its own, or there is
-/// nothing that programs need.
+/// Top-level entries of another system tree that are not shown: a sandbox has its own, or
+/// programs do not need them.
 const NOT_SHOWN: &[&str] = &[
     "boot",
     "dev",
@@ -35,24 +34,22 @@ const NOT_SHOWN: &[&str] = &[
     "workspace",
 ];
 
-/// Where Debian and its relatives keep which packages are installed, and where
-/// more are to be had.
+/// Where Debian and its relatives record installed packages and their sources.
 const PACKAGES: &[&str] = &["/etc/apt", "/etc/dpkg", "/var/lib/apt", "/var/lib/dpkg"];
 
-/// What apt is fetching: a user of its own has that.
+/// Where apt downloads package lists, as a user of its own.
 const FETCHED: &str = "/var/lib/apt/lists/partial";
 
-/// What is not shown of these.
+/// Parts of these that are not shown.
 pub(super) const PASSWORDS: &[&str] = &["/etc/apt/auth.conf", "/etc/apt/auth.conf.d"];
 
-/// The first of the numbers that users inside have outside, if they are not who
-/// has started the sandbox. Neither people, nor services, nor containers have
-/// numbers from here on.
+/// The first id outside of the users inside, apart from the user that started the
+/// sandbox. People, services and containers do not have ids from here on.
 const FIRST_OUTSIDE: u32 = 0x7000_0000;
-/// All that a system has, but root.
+/// The number of all ids that a system has, except root.
 const OTHERS: u32 = 65535;
 
-/// Bytes of a file below /etc that is read, should it have to be copied.
+/// Size limit of a file below /etc that is read, in case it has to be copied.
 const MOST_TEXT: u64 = 1 << 20;
 
 /// Where another system tree has its programs.
@@ -64,7 +61,7 @@ pub struct Host {
     pub tree: PathBuf,
     /// By their paths inside.
     pub tops: Vec<(PathBuf, Top)>,
-    /// The system's files belong to the one who asks, who may be root over them.
+    /// The system's files belong to the caller, who may be root over them.
     pub is_owned: bool,
     pub etc: Vec<EtcEntry>,
     pub etc_of_root: Vec<EtcEntry>,
@@ -73,29 +70,29 @@ pub struct Host {
     /// The system's `passwd` and `group`.
     pub users: String,
     pub groups: String,
-    /// Numbers that may be given to users inside.
+    /// Ids that may be given to users inside.
     pub range: Option<Ids>,
-    /// What it takes for that, and is not there.
+    /// What is missing for that.
     pub range_missing: Option<Missing>,
     pub resolution: Vec<EtcEntry>,
     pub programs: Programs,
-    /// What it takes for rules of single paths, and is not there.
+    /// What is missing for rules for single paths.
     pub guard_missing: Option<Missing>,
-    /// What it takes to keep kernels closed to others, and is not there.
+    /// What is missing to keep kernels closed to other processes.
     pub tracing_missing: Option<Missing>,
     /// What limits can be held with.
-    pub means: Means,
+    pub limit_support: LimitSupport,
     /// The version of Landlock; 0 if there is none.
     pub landlock: i64,
-    /// Of programs of the host, by their paths.
+    /// Paths of sockets of the host's programs.
     pub sockets: Vec<PathBuf>,
 }
 
-/// What is at the top of the file system.
+/// An entry at the top of the file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Top {
     Directory,
-    /// As `/bin` to `usr/bin`.
+    /// Such as `/bin` to `usr/bin`.
     Link(PathBuf),
 }
 
@@ -105,22 +102,22 @@ pub struct EtcEntry {
     pub name: String,
     pub path: PathBuf,
     pub is_directory: bool,
-    /// Of a file that is not too large.
+    /// For a file that is not too large.
     pub text: Option<Vec<u8>>,
 }
 
-/// What is looked for on the host.
+/// What to look for on the host.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// The search path that the session is given.
+    /// The search path of the session.
     pub search: &'a OsStr,
     /// The program that the session was started with: a name or a path.
     pub program: &'a str,
     pub home: Option<&'a Path>,
     pub workspace: &'a Path,
-    /// Never shown, nor anything that has it within.
+    /// Never shown, nor anything that contains it.
     pub hidden: &'a [PathBuf],
-    /// Another system tree than the host's.
+    /// A system tree other than the host's.
     pub rootfs: Option<&'a Path>,
 }
 
@@ -151,19 +148,19 @@ impl Host {
             groups: text_of(tree, "/etc/group"),
             range: range.as_ref().ok().cloned(),
             range_missing: range.err(),
-            // Names are resolved as the host does it.
+            // Names are resolved as on the host.
             resolution: entries(Path::new("/"), etc::RESOLUTION),
             tops,
             is_owned: fs::metadata(tree.join("usr")).is_ok_and(|usr| usr.uid() == user),
             tree: tree.to_owned(),
             guard_missing: crate::check::guard_missing(),
             tracing_missing: crate::check::tracing_missing(),
-            means: Means::look(),
+            limit_support: LimitSupport::detect(),
             landlock: crate::confine::landlock_version(),
         }
     }
 
-    /// Where something of the system is, by its path inside.
+    /// Returns the path on the host of a part of the system, given its path inside.
     #[must_use]
     pub fn of_system(&self, inside: &Path) -> PathBuf {
         self.tree.join(inside.strip_prefix("/").unwrap_or(inside))
@@ -177,7 +174,7 @@ fn top(tree: &Path, inside: &str) -> Option<(PathBuf, Top)> {
     Some((inside.into(), top))
 }
 
-/// Everything at the top of another system tree that is a system's.
+/// Returns all top-level entries of another system tree that belong to a system.
 fn all_tops(rootfs: &Path) -> Vec<(PathBuf, Top)> {
     let names = fs::read_dir(rootfs).into_iter().flatten().filter_map(Result::ok);
     let mut tops: Vec<(PathBuf, Top)> = names
@@ -206,7 +203,7 @@ fn text_of(tree: &Path, inside: &str) -> String {
     path.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default()
 }
 
-/// Root may take numbers that are nobody's, if they are there in its namespace.
+/// Returns unused ids for root, if they exist in its namespace.
 fn range(user: u32, tree: &Path) -> Option<Ids> {
     const SETGID_AND_SETUID: u64 = 0b1100_0000;
     let status = fs::read_to_string("/proc/self/status").ok()?;
@@ -227,14 +224,14 @@ fn range(user: u32, tree: &Path) -> Option<Ids> {
         && effective & SETGID_AND_SETUID == SETGID_AND_SETUID
         && is_there("/proc/self/uid_map")
         && is_there("/proc/self/gid_map");
-    // Who fetches packages, so that he can go on where others have begun.
+    // The user that downloads packages keeps its id, to continue downloads that others began.
     let fetcher = within(tree, Path::new(FETCHED)).and_then(|path| fs::metadata(path).ok());
     let same = fetcher.map(|directory| directory.uid()).filter(|id| (1..PEOPLE).contains(id));
     let others = Others { outside: FIRST_OUTSIDE, count: OTHERS, same };
     can.then_some(Ids::Range { users: others, groups: others, by: Mapper::Keeper })
 }
 
-/// Others have a range if their administrator has given them one.
+/// Returns the range of another user, if an administrator has assigned one.
 fn range_of_user() -> Result<Ids, Missing> {
     let range = SubIds::of_caller().map_err(|none| Missing {
         what: none.what,
@@ -252,8 +249,8 @@ fn entries(tree: &Path, names: &[&str]) -> Vec<EtcEntry> {
     names.iter().filter_map(|name| entry(tree, name)).collect()
 }
 
-/// A path of a system tree, with links followed as its own programs would: they
-/// lead to nothing outside of it.
+/// Resolves a path in a system tree. Links are followed as its own programs would, and do
+/// not lead out of it.
 fn within(tree: &Path, inside: &Path) -> Option<PathBuf> {
     use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
     use std::os::fd::AsRawFd;
@@ -267,7 +264,7 @@ fn within(tree: &Path, inside: &Path) -> Option<PathBuf> {
 fn entry(tree: &Path, name: &str) -> Option<EtcEntry> {
     let path = within(tree, &Path::new("/etc").join(name))?;
     let metadata = fs::metadata(&path).ok()?;
-    // Root may read what others may not, and is not root inside.
+    // Root may read what others may not, but is not root inside.
     if metadata.permissions().mode() & 0o004 == 0 {
         return None;
     }

@@ -1,11 +1,11 @@
-//! Which of a directory's parts make up an installation of a program. A tree is
-//! one only if there is evidence for it, and then its parts are shown by their
-//! names: what else somebody keeps beside them is not.
+//! Which parts of a directory make up an installation of a program. A tree counts as one
+//! only if there is evidence for it, and then its parts are shown by name: other files
+//! beside them are not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a Python has, and an environment of conda's.
+/// Parts of a Python installation, and of a conda environment.
 const PYTHON: &[&str] = &[
     "bin",
     "lib",
@@ -17,8 +17,7 @@ const PYTHON: &[&str] = &[
     "share/terminfo",
     "share/zoneinfo",
 ];
-/// A virtual environment, which may be somebody's project at the same time. Its
-/// packages are shown besides.
+/// Parts of a virtual environment, which may also be a project. Its packages are shown as well.
 const ENVIRONMENT: &[&str] = &["bin", "pyvenv.cfg"];
 const NODE: &[&str] = &["bin", "lib/node_modules", "include/node"];
 const ZSH: &[&str] = &["lib/zsh", "share/zsh"];
@@ -37,7 +36,7 @@ const HOMEBREW: &[&str] = &[
 /// pyenv and nodenv. Versions are shown one by one.
 const SHIMS: &[&str] = &["bin", "shims", "libexec", "pyenv.d", "nodenv.d", "version"];
 
-/// The parts of the installation that has this program, by its path without
+/// Returns the parts of the installation that has this program, by its path without
 /// links. None if it belongs to no installation.
 pub(super) fn parts(program: &Path, workspace: &Path) -> Option<Vec<PathBuf>> {
     let name = program.file_name()?.to_str()?;
@@ -71,8 +70,8 @@ pub(super) fn parts(program: &Path, workspace: &Path) -> Option<Vec<PathBuf>> {
     }
 }
 
-/// `lib/python3.13` and its like. One with packages alone is no installation:
-/// `pip install --user` makes it, below a home.
+/// Returns `lib/python3.13` and the like. A directory with nothing but packages is not an
+/// installation: `pip install --user` makes it, below a home.
 fn libraries(prefix: &Path) -> Vec<PathBuf> {
     let within = |lib: &str| {
         let names = fs::read_dir(prefix.join(lib)).into_iter().flatten().filter_map(Result::ok);
@@ -86,7 +85,7 @@ fn libraries(prefix: &Path) -> Vec<PathBuf> {
     [within("lib"), within("lib64")].concat()
 }
 
-/// The versions that shims would choose in this workspace.
+/// Returns the versions that shims would choose in this workspace.
 fn shims(root: &Path, workspace: &Path) -> Option<Vec<PathBuf>> {
     let chosen_by = [("pyenv", ".python-version"), ("nodenv", ".node-version")];
     let (_, file) =
@@ -100,8 +99,8 @@ fn shims(root: &Path, workspace: &Path) -> Option<Vec<PathBuf>> {
     Some(versions)
 }
 
-/// `3.12` is any of `3.12.1` and `3.12.7`. A virtual environment is a link into
-/// the version that it was made with, which is shown as well.
+/// Returns the matching versions: `3.12` matches `3.12.1` and `3.12.7`. A virtual
+/// environment is a link into the version that it was made with, which is shown as well.
 fn versions_called(versions: &Path, word: &str) -> Vec<PathBuf> {
     let names = fs::read_dir(versions).into_iter().flatten().filter_map(Result::ok);
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());

@@ -1,8 +1,8 @@
-//! What a sandbox is to look like: decided from a policy, from what the host
-//! has, and from where the session's files are. Pure: nothing is done here.
+//! What a sandbox looks like: decided from a policy, from what the host has, and from
+//! where the session's files are. Pure: nothing is done here.
 //!
-//! The new root is a file system in memory that has only what is put there. A
-//! step that puts something in a place makes the directories above it.
+//! The new root is a file system in memory that has only what is put there. A step that
+//! puts something at a path makes the directories above it.
 
 mod binds;
 mod elf;
@@ -15,7 +15,7 @@ mod root;
 mod sockets;
 
 use crate::check::{self, GUARDED, Missing};
-use crate::limits::{self, Hold};
+use crate::limits::LimitPlan;
 use crate::mover;
 use crate::policy::{FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
@@ -24,42 +24,42 @@ use root::of_system;
 pub use root::{Ids, Mapper, Others};
 use std::path::{Path, PathBuf};
 
-/// Where the workspace is inside, and where runs begin.
+/// The path of the workspace inside, where runs begin.
 pub const WORKSPACE: &str = "/workspace";
 /// The user's home inside.
 pub const HOME: &str = "/home/agent";
 /// The user inside.
 pub const AGENT: u32 = 1000;
-/// What is Sessile's own inside.
+/// Sessile's own directory inside.
 const OWN: &str = "/.sessile";
-/// Where kernels write their state down, inside: in memory, with the session's
-/// other private directories. Nothing of the host is there.
+/// Where kernels write their state, inside: in memory, with the session's other private
+/// directories. Nothing of the host is there.
 pub const DUMPS: &str = "/.sessile/dumps";
-/// Where they find the states that their keeper gives them, read-only.
+/// Where kernels find the states that their keeper gives them, read-only.
 pub const GIVEN: &str = "/.sessile/given";
 /// Where the layers on the system's directories are kept, for root inside.
 pub const SYSTEM: &str = "system";
-/// The machine's name inside.
+/// The host name inside.
 pub const HOSTNAME: &str = "sessile";
 
-/// Bytes of a file that is copied into the new root instead of being mounted.
+/// Size limit of a file that is copied into the new root instead of being mounted.
 const SMALL: u64 = 64 << 10;
 
-/// What there is to build a sandbox around.
+/// The paths that a sandbox is built around.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// What the session's control group is called.
+    /// The name of the session's control group.
     pub group: String,
     /// The directory that is the workspace.
     pub workspace: PathBuf,
     /// Where the session keeps what is written.
     pub layer: PathBuf,
-    /// The keeper's directory for what passes between it and its kernels.
+    /// The keeper's directory for the exchange with its kernels.
     pub scratch: PathBuf,
-    /// What the keeper gives kernels to read, and nobody inside can write to.
+    /// What the keeper gives kernels to read; read-only inside.
     pub given: PathBuf,
-    /// What must not be seen, should it lie below something that is shown: the
-    /// directories of sessions, and the user's state with tokens in it.
+    /// What must not be visible, even below something that is shown: the directories of
+    /// sessions, and the user's state, which has tokens in it.
     pub hidden: Vec<PathBuf>,
 }
 
@@ -72,37 +72,36 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Paths inside that may be written below, for the second wall.
     pub writable: Vec<PathBuf>,
-    /// A directory outside that the new root is put on top of, for nobody else
-    /// to see.
+    /// A directory outside that the new root is mounted on, visible only inside.
     pub base: PathBuf,
-    /// What a workspace whose paths differ is shown by.
+    /// Shows a workspace whose paths have different levels.
     pub guard: Option<Guard>,
     /// What it may use of the machine, and what holds it to that.
-    pub hold: Hold,
+    pub limits: LimitPlan,
 }
 
-/// The file system of ours that shows a directory as rules have it.
+/// Our file system that shows a directory according to rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
-    /// Whose rules they are, with what is never shown among them.
+    /// The rules, including what is never shown.
     pub policy: Policy,
-    /// Nobody else changes the directory.
+    /// No other process changes the directory.
     pub is_alone: bool,
-    /// What may be written to the layer, if that is limited.
+    /// The limit for writes to the layer, if there is one.
     pub account: Option<Account>,
 }
 
-/// A limit that the guard holds: the layer and the private directories together.
+/// A limit that the guard enforces: the layer and the private directories together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub limit: u64,
-    /// Of the private directories alone.
+    /// For the private directories alone.
     pub most_private: u64,
-    /// Where changes are, on the host.
+    /// The upper directory of the layer, on the host.
     pub upper: PathBuf,
 }
 
-/// Who the session's programs are inside.
+/// The user of the session's programs inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
     Agent,
@@ -120,12 +119,12 @@ impl User {
     }
 }
 
-/// Which network there is.
+/// The network of a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Net {
-    /// One of its own, with a loopback only.
+    /// Its own, with a loopback only.
     Own,
-    /// The same, and a proxy that leads to these hosts.
+    /// Its own, and a proxy that leads to these hosts.
     Proxied(Vec<HostRule>),
     /// The host's.
     Hosts,
@@ -157,12 +156,12 @@ pub enum Step {
         host: PathBuf,
         at: PathBuf,
     },
-    /// An empty directory in memory. All of them have their size in common.
+    /// An empty directory in memory. All of them share one size limit.
     Memory {
         at: PathBuf,
         mode: u32,
     },
-    /// A directory of the session's own, empty at first, that outlives the sandbox.
+    /// A directory of the session's own, initially empty, that outlives the sandbox.
     Kept {
         directory: PathBuf,
         at: PathBuf,
@@ -174,12 +173,12 @@ pub enum Step {
         work: PathBuf,
         at: PathBuf,
     },
-    /// The same two, shown by the guard, and to be had by no other way.
+    /// One of these, shown by the guard, and not reachable otherwise.
     Guarded {
         source: Box<Step>,
         at: PathBuf,
     },
-    /// The processes of the sandbox, and what the kernel may tell.
+    /// The processes of the sandbox, and the permitted information of the Linux kernel.
     Processes {
         at: PathBuf,
     },
@@ -187,16 +186,14 @@ pub enum Step {
     Terminals {
         at: PathBuf,
     },
-    /// An empty directory, or nothing to read, in the place of what is there, if
-    /// anything is.
+    /// An empty directory or file that covers what is there, if anything is.
     Hidden {
         at: PathBuf,
     },
 }
 
 impl Step {
-    /// Whether files that are made there are made on the host, where others may
-    /// find them.
+    /// Whether new files there are made on the host, where others may find them.
     fn writes_to_host(&self) -> bool {
         match self {
             Self::Tree { access, .. } => *access == Access::Writable,
@@ -206,7 +203,7 @@ impl Step {
             | Self::Directory { .. }
             | Self::Link { .. }
             | Self::Text { .. }
-            // Mounted read-only, which does not keep anybody from using it.
+            // Mounted read-only, which does not prevent its use.
             | Self::Device { .. }
             | Self::Memory { .. }
             | Self::Processes { .. }
@@ -249,12 +246,12 @@ pub enum Refusal {
 /// Decides.
 ///
 /// # Errors
-/// What of the policy cannot be had.
+/// With what cannot be enforced of the policy.
 pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal> {
     unsupported(policy)?;
     let need = Rules::new(policy).need();
-    let hold = limits::hold(&policy.limits, &host.means, &place.group);
-    let hold = hold.map_err(Refusal::Limit)?;
+    let limits = LimitPlan::new(&policy.limits, &host.limit_support, &place.group);
+    let limits = limits.map_err(Refusal::Limit)?;
     if policy.network == Network::Full
         && let Some(missing) = check::network_missing(host.landlock)
     {
@@ -275,12 +272,12 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
         writable: Vec::new(),
         base: place.layer.clone(),
         guard: None,
-        hold,
+        limits,
     };
     if policy.root
         && let Some(missing) = &host.range_missing
     {
-        plan.hold.notes.push(one_user(missing));
+        plan.limits.notes.push(one_user(missing));
     }
     plan.system(policy, host, place)?;
     plan.kept(place);
@@ -293,7 +290,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     for bind in &policy.binds {
         plan.bind(bind, host, place, need)?;
     }
-    // Pipes can be written to on a mount that is read-only.
+    // Pipes can be written to even on a read-only mount.
     let scratch = place.scratch.clone();
     let access = Access::ReadOnly;
     plan.steps.push(Step::Tree { host: scratch.clone(), at: scratch.clone(), access });
@@ -302,9 +299,9 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     Ok(plan)
 }
 
-/// What is understood, and not enforced yet, is not passed over.
+/// Refuses what is understood but not enforced yet.
 fn unsupported(policy: &Policy) -> Result<(), Refusal> {
-    // The guard counts what is written to the workspace, and not to the system.
+    // The guard counts writes to the workspace, but not to the system.
     if policy.root && policy.limits.layer_bytes.is_some() {
         return Err(Refusal::Unsupported("a limit on the layer together with --root"));
     }
@@ -312,19 +309,19 @@ fn unsupported(policy: &Policy) -> Result<(), Refusal> {
 }
 
 impl Plan {
-    /// Whether somebody renames directories for the programs: a layer refuses that.
-    /// Where the guard has the layer, it does so itself.
+    /// Whether a mover renames directories for the programs, which a layer refuses. If
+    /// the guard has the layer, it does so itself.
     pub(crate) fn has_mover(&self) -> bool {
         mover::can_be_had() && self.steps.iter().any(|step| matches!(step, Step::Layered { .. }))
     }
 
-    /// Whether programs are root, and all that they write stays the session's own:
-    /// in its layers, which only its user can reach, or in memory.
+    /// Whether programs are root, and all their writes stay the session's own: in its
+    /// layers, which only its user can reach, or in memory.
     pub(crate) fn is_root_in_layers(&self) -> bool {
         self.user == User::Root && !self.steps.iter().any(Step::writes_to_host)
     }
 
-    /// Whether what is written goes to a layer, on the disk of the session.
+    /// Whether writes go to a layer, on the disk of the session.
     #[must_use]
     pub fn has_layer(&self) -> bool {
         self.steps.iter().any(|step| match step {
@@ -342,7 +339,7 @@ impl Plan {
         })
     }
 
-    /// Programs and libraries. Root inside has a layer on each of its directories.
+    /// Adds programs and libraries. Root inside has a layer on each of its directories.
     fn system(&mut self, policy: &Policy, host: &Host, place: &Place) -> Result<(), Refusal> {
         if let Some(rootfs) = &policy.rootfs {
             let path = rootfs.clone();
@@ -374,7 +371,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What is in memory, and the session's alone.
+    /// Adds the session's private directories in memory.
     fn private(&mut self) {
         let home = match self.user {
             User::Agent => (HOME, 0o755),
@@ -393,7 +390,7 @@ impl Plan {
         self.writable.push("/proc".into());
     }
 
-    /// The ways of kernels' states: out of the sandbox, and into it. Each is
+    /// Adds the directories for kernels' states: out of the sandbox, and into it. Each is
     /// written to from one side only.
     fn states(&mut self, place: &Place) {
         self.steps.push(Step::Memory { at: DUMPS.into(), mode: 0o700 });
@@ -421,7 +418,7 @@ impl Plan {
         self.writable.push("/dev".into());
     }
 
-    /// Interpreters that are not where the system keeps its programs.
+    /// Adds interpreters outside of the system's program directories.
     fn programs(&mut self, host: &Host) {
         for path in &host.programs.shown {
             self.steps.push(Step::Tree {
@@ -454,10 +451,10 @@ impl Plan {
             },
             FileMode::Direct => tree(Access::Writable),
         };
-        let account = self.hold.layer.filter(|_| policy.files == FileMode::Overlay);
+        let account = self.limits.layer.filter(|_| policy.files == FileMode::Overlay);
         let account = account.map(|held| Account {
             limit: held.limit,
-            most_private: self.hold.private_bytes,
+            most_private: self.limits.private_bytes,
             upper: place.layer.join("upper"),
         });
         match need {
@@ -466,7 +463,7 @@ impl Plan {
                 self.writable.push(at.clone());
                 match policy.files {
                     FileMode::Direct => self.cover_sockets(host, &shown, &at),
-                    // In a layer they answer nobody.
+                    // Through a layer, sockets cannot be connected to.
                     FileMode::Overlay => {}
                 }
             }
@@ -495,13 +492,13 @@ impl Plan {
         self.hide_below(&place.workspace, &at, place)
     }
 
-    /// Servers of the host that listen in a directory which is shown as it is.
+    /// Covers sockets of the host's servers in a directory that is shown as it is.
     fn cover_sockets(&mut self, host: &Host, shown: &Path, at: &Path) {
         let covered = sockets::below(&host.sockets, shown, at);
         self.steps.extend(covered.map(|at| Step::Hidden { at }));
     }
 
-    /// What must not be seen of a directory that is shown.
+    /// Hides what must not be visible of a shown directory.
     fn hide_below(&mut self, shown: &Path, at: &Path, place: &Place) -> Result<(), Refusal> {
         for hidden in &place.hidden {
             match hidden.strip_prefix(shown) {
@@ -510,7 +507,7 @@ impl Plan {
                     return Err(Refusal::Path { path: shown.to_owned(), reason });
                 }
                 Ok(below) => self.steps.push(Step::Hidden { at: at.join(below) }),
-                // The other way round: all of it is within what is hidden.
+                // The reverse: all of it is within what is hidden.
                 Err(_) if shown.starts_with(hidden) => {
                     let reason = "it is within a directory of sessions".to_owned();
                     return Err(Refusal::Path { path: shown.to_owned(), reason });
@@ -522,15 +519,15 @@ impl Plan {
     }
 }
 
-/// Bytes that a kernel may write for its keeper to read, beside what private
-/// directories may hold: one that fills those still has its state listed. A
-/// listing takes kilobytes; one with huge variables, megabytes.
+/// Returns the size limit for what a kernel writes for its keeper, separate from the
+/// private directories: a kernel that fills those can still list its state. A listing
+/// takes kilobytes; one with huge variables, megabytes.
 #[must_use]
 pub fn slate_bytes(private_bytes: u64) -> u64 {
     (private_bytes / 16).clamp(1 << 20, 256 << 20)
 }
 
-/// What root inside cannot do without a range of ids.
+/// Says what root inside cannot do without a range of ids.
 fn one_user(missing: &Missing) -> String {
     format!(
         "root inside is the only user there, so packages with users of their own cannot be installed: {missing}"

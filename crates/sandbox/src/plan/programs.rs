@@ -1,5 +1,5 @@
-//! Interpreters that are not where the system keeps its programs: found as a
-//! shell would, and shown with what they need and nothing else.
+//! Interpreters outside of the system's program directories: found as a shell would find
+//! them, and shown with what they need and nothing else.
 
 use super::elf;
 use super::host::{Top, Wanted};
@@ -9,26 +9,26 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Programs that sessions are made of.
+/// Programs that kernels run in.
 const INTERPRETERS: &[&str] = &["bash", "sh", "zsh", "dash", "python3", "python", "node"];
 
 /// As many as the system follows.
 const MOST_LINKS: usize = 40;
-/// Of one program: its own, and what these need.
+/// Limit for one program: its own libraries, and what these need.
 const MOST_LIBRARIES: usize = 64;
 
 /// Interpreters outside of the system's directories.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Programs {
-    /// The parts of their installations, or the programs and their libraries alone.
+    /// The parts of their installations, or only the programs and their libraries.
     pub shown: Vec<PathBuf>,
-    /// Links on the way to them, and what these say.
+    /// Links on the way to them, with their targets.
     pub links: Vec<(PathBuf, PathBuf)>,
-    /// What a search path of the host is inside.
+    /// The search path inside.
     pub search: OsString,
 }
 
-/// Finds interpreters, and what of the host they need.
+/// Finds interpreters, and what they need of the host.
 pub(super) fn programs(wanted: Wanted<'_>, tops: &[(PathBuf, Top)]) -> Programs {
     let mut names: Vec<&str> = INTERPRETERS.to_vec();
     if !wanted.program.contains('/') {
@@ -73,7 +73,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Shows a program. Gives its path without links, if it is there.
+    /// Shows a program, and returns its path without links, if it exists.
     fn program(&mut self, path: &Path) -> Option<PathBuf> {
         let way = way(path)?;
         let real = way.stops.last()?.clone();
@@ -91,7 +91,8 @@ impl View<'_> {
         Some(real)
     }
 
-    /// Its parts, if there is one and it is none of the system's.
+    /// Returns the parts of the program's installation, unless it is the system's or
+    /// somebody's home.
     fn installation(&self, program: &Path) -> Option<Vec<PathBuf>> {
         let prefix = program.parent()?.parent()?;
         let has = |inner: &Path| inner.starts_with(prefix);
@@ -107,11 +108,11 @@ impl View<'_> {
             self.wanted.workspace.starts_with(part) || private.any(|path| path.starts_with(part))
         };
         parts.retain(|part| !is_private(part));
-        // A part that is a link is one inside, and what it leads to is a part.
+        // A link among the parts is a link inside, too, and its target is a part as well.
         Some(parts)
     }
 
-    /// What the loader would find by what the program itself says.
+    /// Shows the libraries that the loader would find by the program's own headers.
     fn libraries(&mut self, program: &Path) {
         let mut waiting = vec![program.to_owned()];
         let mut seen: Vec<PathBuf> = Vec::new();
@@ -152,7 +153,7 @@ impl View<'_> {
         self.follow(links);
     }
 
-    /// Links at the top are the system's, or somebody's home: they are not made.
+    /// Adds links. Links at the top belong to the system, or are a home: they are not made.
     fn follow(&mut self, links: Vec<(PathBuf, PathBuf)>) {
         for link in links {
             let is_top = link.0.components().count() < 3;
@@ -162,7 +163,7 @@ impl View<'_> {
         }
     }
 
-    /// Whether it can be seen already.
+    /// Whether it is already visible.
     fn is_there(&self, path: &Path) -> bool {
         let is_system = self.tops.iter().any(|(top, _)| path.starts_with(top));
         is_system
@@ -170,8 +171,8 @@ impl View<'_> {
             || self.shown.iter().any(|tree| path.starts_with(tree))
     }
 
-    /// The directories of a search path that have something in them inside.
-    /// Where a program is a link, what lies beside the real one is found, too.
+    /// Returns the directories of a search path that are not empty inside. If a program
+    /// is a link, the directory of its target is added, too.
     fn search(&self, directories: &[PathBuf], real: &[(PathBuf, PathBuf)]) -> OsString {
         let mut search: Vec<PathBuf> = Vec::new();
         let mut add = |path: PathBuf| {
@@ -211,10 +212,10 @@ impl View<'_> {
 /// How a path leads to a file.
 #[derive(Debug, Default)]
 struct Way {
-    /// Its own name, and each that a link has in its place. Their directories are
+    /// Its own path, and each path that a link replaces it by. Their directories are
     /// without links; the last one is the file itself.
     stops: Vec<PathBuf>,
-    /// All links, and what they say.
+    /// All links, with their targets.
     links: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -292,7 +293,7 @@ mod tests {
             symlink(to, self.at(path)).unwrap();
         }
 
-        /// What is found by a search path of these directories, and the system's.
+        /// Finds programs by a search path of these directories, and the system's.
         fn find(&self, directories: &[&str]) -> Programs {
             let mut search: Vec<PathBuf> = directories.iter().map(|at| self.at(at)).collect();
             search.extend(["/usr/bin".into(), "relative".into()]);

@@ -1,26 +1,26 @@
-//! What root inside has that others have not: users of their own for what is
-//! installed, and directories to install it to, which are kept with the layer.
+//! What only root inside has: users for installed packages, and directories to install
+//! to, which are kept with the layer.
 
 use super::host::{self, Host};
 use super::{Place, Plan, SYSTEM, Step, User};
 use sessile_subids::{Extent, SubIds};
 use std::path::{Path, PathBuf};
 
-/// Directories that apt and its like do not make themselves.
+/// Directories that apt and the like do not make themselves.
 const NOTES: &[&str] =
     &["/var/log/apt", "/var/cache/apt/archives/partial", "/var/cache/debconf", "/var/backups"];
 
-/// Which users there are inside, beside the one that programs are.
+/// The users inside, beside the one of the programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ids {
-    /// Nobody.
+    /// No others.
     One,
     /// All others that a system has.
     Range { users: Others, groups: Others, by: Mapper },
 }
 
-/// By numbers outside that are nobody's; but for one who owns some of what is
-/// shown, and has the same number.
+/// They have unused ids outside, except for one user that owns some of the shown files
+/// and keeps its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Others {
     pub outside: u32,
@@ -28,7 +28,7 @@ pub struct Others {
     pub same: Option<u32>,
 }
 
-/// Who says who is who.
+/// Who sets up the mapping of ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mapper {
     /// The keeper, which is root.
@@ -38,8 +38,8 @@ pub enum Mapper {
 }
 
 impl Ids {
-    /// Who is who, if this is the user that programs are: by the number inside,
-    /// that outside, and how many.
+    /// Returns the mapping of users, given the user of the programs: id inside, id
+    /// outside, and count.
     pub(crate) fn users(&self, inside: u32, outside: u32) -> Vec<Extent> {
         match self {
             Self::One => vec![(inside, outside, 1)],
@@ -54,8 +54,8 @@ impl Ids {
         }
     }
 
-    /// Whether whoever handles the files of others has to be in the namespace for
-    /// that: outside, only root may.
+    /// Whether a process must be in the user namespace to handle files of the other
+    /// users: outside, only root may.
     pub(crate) fn are_inside_only(&self) -> bool {
         match self {
             Self::One | Self::Range { by: Mapper::Keeper, .. } => false,
@@ -79,7 +79,7 @@ impl Others {
 }
 
 impl Plan {
-    /// What installing programs writes to, beside the system's programs.
+    /// Adds the directories that installing programs writes to, beside the system's programs.
     pub(super) fn kept(&mut self, place: &Place) {
         match self.user {
             User::Agent => {}
@@ -89,7 +89,7 @@ impl Plan {
                     self.writable.push(at.clone());
                     self.steps.push(Step::Kept { directory, at });
                 }
-                // Where programs that are being installed leave notes.
+                // Where installers leave notes.
                 self.steps.push(Step::Memory { at: "/run".into(), mode: 0o755 });
                 self.writable.push("/run".into());
                 let made = NOTES.iter().map(|at| Step::Directory { at: at.into(), mode: 0o755 });
@@ -98,8 +98,7 @@ impl Plan {
         }
     }
 
-    /// What is installed, and from where more is to be had. Not the passwords
-    /// for that.
+    /// Adds the records of installed packages and their sources, without passwords.
     pub(super) fn packages(&mut self, host: &Host, place: &Place) {
         match self.user {
             User::Agent => {}
@@ -114,13 +113,13 @@ impl Plan {
     }
 }
 
-/// Where the changes to a directory of the system are kept.
+/// Returns where the changes to a directory of the system are kept.
 fn system_layer(at: &Path, place: &Place) -> PathBuf {
     let name = at.to_string_lossy().trim_start_matches('/').replace('/', "-");
     place.layer.join(SYSTEM).join(name)
 }
 
-/// A directory of the system that root inside may change.
+/// Returns the step for a directory of the system that root inside may change.
 pub(super) fn of_system(host: PathBuf, at: PathBuf, place: &Place) -> Step {
     let layer = system_layer(&at, place);
     Step::Layered { host, upper: layer.join("upper"), work: layer.join("work"), at }

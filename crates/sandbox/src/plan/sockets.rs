@@ -1,11 +1,10 @@
-//! Unix sockets of the host's programs that have a place in the file system. A
-//! read-only mount keeps nobody from connecting to them: what is decided there is
-//! who may write to the socket itself.
+//! Unix sockets of the host's programs that have a path. A read-only mount does not
+//! prevent connections to them: only write permission on the socket itself counts.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Those that somebody has bound, by the paths that they were bound to.
+/// Returns the bound sockets, by the paths that they were bound to.
 pub(super) fn of_host() -> Vec<PathBuf> {
     let table = std::fs::read("/proc/net/unix").unwrap_or_default();
     let mut paths = parse(&String::from_utf8_lossy(&table));
@@ -17,8 +16,8 @@ pub(super) fn of_host() -> Vec<PathBuf> {
     paths
 }
 
-/// Number, references, protocol, flags, type, state, inode; then the path, if
-/// there is one. Names that begin with `@` are in no file system.
+/// Parses the table: number, references, protocol, flags, type, state, inode; then the
+/// path, if there is one. Names that begin with `@` are abstract, without a file.
 fn parse(table: &str) -> Vec<PathBuf> {
     let path = |line: &str| {
         let mut rest = line;
@@ -35,8 +34,8 @@ fn parse(table: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Where they are in a directory that is shown at another place. One that is
-/// itself what is shown was asked for.
+/// Returns their paths inside, for a directory that is shown at another path. A socket
+/// that is itself what is shown was requested.
 pub(super) fn below<'a>(
     sockets: &'a [PathBuf],
     shown: &'a Path,

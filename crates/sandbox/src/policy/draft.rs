@@ -1,4 +1,4 @@
-//! What somebody wrote: read strictly, then resolved onto what it extends.
+//! A policy as somebody wrote it: parsed strictly, then resolved onto what it extends.
 
 use sessile_protocol::wording::reworded;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Bind, FileMode, Limits, Network, Policy, PolicyError, Rule, preset, sizes};
 
-/// What a policy extends when it does not say.
+/// What a policy extends by default.
 pub const DEFAULT_PRESET: &str = "development";
 
 /// A policy as it was written: what is missing comes from what it extends.
@@ -61,16 +61,16 @@ pub enum PresetName {
 }
 
 impl Draft {
-    /// Nothing but a preset's name.
+    /// Returns a draft with nothing but a preset's name.
     #[must_use]
     pub fn of_preset(name: &str) -> Self {
         Self { preset: Some(name.to_owned()), ..Self::default() }
     }
 
-    /// Reads a `policy.toml`; `file` is what errors call it.
+    /// Parses a `policy.toml`; `file` is its name in errors.
     ///
     /// # Errors
-    /// With the line of what is wrong.
+    /// With the line of the mistake.
     pub fn from_toml(file: &str, text: &str) -> Result<Self, PolicyError> {
         let wrong = |at: Option<std::ops::Range<usize>>, reason: &str| PolicyError::Line {
             file: file.to_owned(),
@@ -93,11 +93,11 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Reads the `sandbox` of a request: `true`, a preset's name, or an object.
-    /// `false` and null are no sandbox at all.
+    /// Parses the `sandbox` of a request: `true`, a preset's name, or an object. `false`
+    /// and null mean no sandbox.
     ///
     /// # Errors
-    /// With the field that is wrong.
+    /// With the wrong field.
     pub fn from_json(value: &Value) -> Result<Option<Self>, PolicyError> {
         let draft = match value {
             Value::Null | Value::Bool(false) => return Ok(None),
@@ -119,7 +119,7 @@ impl Draft {
         Ok(Some(draft))
     }
 
-    /// Refuses what a `policy.toml` names of the host and is not there.
+    /// Refuses a `policy.toml` that names something of the host that does not exist.
     ///
     /// # Errors
     /// With its line.
@@ -142,7 +142,7 @@ impl Draft {
         }
     }
 
-    /// The whole policy: what is said here, on top of what it extends.
+    /// Returns the whole policy: this draft on top of what it extends.
     ///
     /// # Errors
     /// When the preset is unknown, or nothing could run within a limit.
@@ -152,7 +152,7 @@ impl Draft {
         Ok(self.onto(base))
     }
 
-    /// What is said here, on top of a base.
+    /// Applies this draft to a base.
     pub(super) fn onto(self, mut base: Policy) -> Policy {
         for rule in self.permissions {
             base.add(rule);
@@ -170,7 +170,7 @@ impl Draft {
         }
     }
 
-    /// What a reader of single fields cannot see.
+    /// Checks what parsing single fields cannot.
     fn check(&self) -> Result<(), PolicyError> {
         if let Some(name) = &self.preset
             && !super::PRESETS.iter().any(|(known, _)| known == name)
@@ -204,7 +204,7 @@ impl Draft {
 }
 
 impl Policy {
-    /// No rule at all, and every default.
+    /// Returns a policy without rules, and with every default.
     pub(super) fn empty() -> Self {
         Self {
             preset: None,
@@ -219,8 +219,8 @@ impl Policy {
         }
     }
 
-    /// Adds a rule. One for the same paths with the same weight is replaced:
-    /// whoever extends a policy has the last word.
+    /// Adds a rule. It replaces one for the same paths with the same weight: an extending
+    /// policy has the last word.
     pub fn add(&mut self, rule: Rule) {
         match self.permissions.iter_mut().find(|known| known.is_same_place(&rule)) {
             Some(known) => *known = rule,
@@ -249,7 +249,7 @@ impl Limits {
         }
     }
 
-    /// Refuses what nothing could run within.
+    /// Refuses limits that nothing could run within.
     ///
     /// # Errors
     /// With the field.
@@ -282,7 +282,7 @@ fn line(text: &str, at: &std::ops::Range<usize>) -> usize {
     text[..at.start.min(text.len())].matches('\n').count() + 1
 }
 
-/// Where a field is in a TOML text: its last name, or the nth element of a list.
+/// Finds a field in a TOML text: its last name, or the nth element of a list.
 fn find(text: &str, field: &str) -> Option<std::ops::Range<usize>> {
     let table: toml::de::DeTable<'_> = toml::de::DeTable::parse(text).ok()?.into_inner();
     let (name, index) = match field.split_once('[') {

@@ -1,4 +1,4 @@
-//! What is wrong with a policy, and where.
+//! Mistakes in a policy.
 
 /// What is wrong with a policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,8 +1,8 @@
-//! Hosts by name and by address: what a list has, and what a program asks for.
+//! Hosts by name and by address, in a list and in requests of programs.
 //!
-//! A host has one form here. Names are in lower case and without a dot at their
-//! end; an IPv4 address within an IPv6 one is the IPv4 address. A name that
-//! systems would take for a number (`2130706433`, `0x7f.1`) is no name.
+//! A host has one canonical form. Names are in lower case and without a dot at the end;
+//! an IPv4 address within an IPv6 one is the IPv4 address. A name that systems would take
+//! for a number (`2130706433`, `0x7f.1`) is not a name.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,7 +11,7 @@ use std::str::FromStr;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Why a text is no host.
+/// Why a text is not a host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
     #[error("the name of a host is missing")]
@@ -34,7 +34,7 @@ pub enum HostError {
     Name(String),
 }
 
-/// A host that somebody asks for.
+/// A host that a program asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
     Name(String),
@@ -42,7 +42,7 @@ pub enum Host {
 }
 
 impl Host {
-    /// Reads a host as it stands in a URL, without a port.
+    /// Parses a host as in a URL, without a port.
     ///
     /// # Errors
     /// When it is neither a name nor an address in its usual form.
@@ -72,8 +72,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// One line of a list: a host, every host below a name, or an address; perhaps
-/// with the one port that is meant.
+/// One line of a list: a host, every host below a name, or an address; optionally with a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRule {
     pub hosts: Hosts,
@@ -88,7 +87,7 @@ pub enum Hosts {
 }
 
 impl HostRule {
-    /// Whether it means this host, whatever the port.
+    /// Whether it matches this host, whatever the port.
     #[must_use]
     pub fn is_about(&self, host: &Host) -> bool {
         match (&self.hosts, host) {
@@ -103,7 +102,7 @@ impl HostRule {
         self.port.is_none_or(|own| own == port)
     }
 
-    /// What both mean.
+    /// Returns the rule for what both match.
     #[must_use]
     pub fn and(&self, other: &Self) -> Option<Self> {
         let hosts = match (&self.hosts, &other.hosts) {
@@ -151,8 +150,7 @@ impl FromStr for HostRule {
     }
 }
 
-/// The host and the port behind it, if there is one. An IPv6 address without
-/// brackets has no port.
+/// Splits off the port, if there is one. An IPv6 address without brackets has no port.
 pub(crate) fn split_port(text: &str) -> Result<(&str, Option<u16>), HostError> {
     let split = match text.rsplit_once(':') {
         Some((host, _)) if host.contains(':') && !host.ends_with(']') => None,
@@ -187,7 +185,7 @@ impl Serialize for HostRule {
 
 impl<'de> Deserialize<'de> for HostRule {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // Read by a visitor, so that an error has its place in a list.
+        // Parsed by a visitor, so that an error has its position in a list.
         struct Written;
         impl Visitor<'_> for Written {
             type Value = HostRule;
@@ -228,7 +226,7 @@ fn name(text: &str) -> Result<String, HostError> {
     Ok(name)
 }
 
-/// Whether systems take a name that ends so for an address, in decimal, octal or
+/// Whether systems take a name with this last label for an address, in decimal, octal or
 /// hexadecimal.
 fn is_number(label: &str) -> bool {
     match label.strip_prefix("0x") {
@@ -237,7 +235,7 @@ fn is_number(label: &str) -> bool {
     }
 }
 
-/// What is shown of a text that somebody else has written.
+/// Shortens a text from outside for messages.
 pub(crate) fn clip(text: &str) -> String {
     const SHOWN: usize = 100;
     match text.char_indices().nth(SHOWN) {
@@ -246,7 +244,7 @@ pub(crate) fn clip(text: &str) -> String {
     }
 }
 
-/// What kind of address it is, if it is not one of the internet's hosts.
+/// Returns the kind of an address that is not a public host of the internet.
 #[must_use]
 pub fn special(address: IpAddr) -> Option<&'static str> {
     match address.to_canonical() {
@@ -277,7 +275,7 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
     match segments {
         [0, 0, 0, 0, 0, 0, 0, 0] => Some("an address of the host itself"),
         [0, 0, 0, 0, 0, 0, 0, 1] => Some("the host's own loopback"),
-        // What a translator makes an IPv4 address of.
+        // An IPv4 address in translated form (NAT64).
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             let [a, b] = high.to_be_bytes();
             let [c, d] = low.to_be_bytes();

@@ -1,9 +1,9 @@
-//! The policy of a sandbox: data that people write, as TOML or JSON, and the
-//! one resolved form that a session keeps and shows.
+//! The policy of a sandbox: data that people write, as TOML or JSON, and the one resolved
+//! form that a session keeps and shows.
 //!
-//! A `Draft` is what somebody wrote: every field may be missing, and an unknown
-//! one is refused by name. A `Policy` has everything filled in: the rules of
-//! the presets that it extends, then its own. Nothing here does I/O.
+//! A `Draft` is what somebody wrote: every field may be missing, and an unknown one is
+//! refused by name. A `Policy` is complete: the rules of the presets that it extends,
+//! then its own. Nothing here does I/O.
 
 mod draft;
 mod error;
@@ -120,13 +120,13 @@ pub struct Bind {
 }
 
 impl Bind {
-    /// Where it is inside.
+    /// Returns its path inside.
     #[must_use]
     pub fn inside(&self) -> &std::path::Path {
         self.inside.as_deref().unwrap_or(&self.host)
     }
 
-    /// Reads `HOST[:INSIDE][:ro]`, as `--bind` has it.
+    /// Parses `HOST[:INSIDE][:ro]`, the argument of `--bind`.
     ///
     /// # Errors
     /// When a path is not absolute, or there is more.
@@ -144,7 +144,7 @@ impl Bind {
         Ok(bind)
     }
 
-    /// Why it cannot be, if so.
+    /// Returns why it is invalid, if so.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         use std::path::Component;
         if !self.host.is_absolute() {

@@ -1,4 +1,4 @@
-//! Which hosts can be reached, as it is written: a word, or a list.
+//! Which hosts can be reached, in its written form: a word, or a list.
 
 use std::fmt;
 
@@ -19,11 +19,10 @@ pub enum Network {
 }
 
 impl Network {
-    /// Reads `none`, `full`, or hosts with commas between them, as `--network`
-    /// has it.
+    /// Parses `none`, `full`, or comma-separated hosts, the argument of `--network`.
     ///
     /// # Errors
-    /// With the host that is none.
+    /// With the invalid host.
     pub fn parse(text: &str) -> Result<Self, HostError> {
         match text {
             "none" => Ok(Self::None),

@@ -1,10 +1,9 @@
-//! Patterns of paths: `*` and `?` within a name, `[a-z]` one character, `{a,b}`
-//! one of these, `**` any number of directories, `\` before a character that
-//! is meant as itself.
+//! Patterns of paths: `*` and `?` within a name, `[a-z]` one character, `{a,b}` one of
+//! these, `**` any number of directories, `\` before a literal character.
 //!
-//! A pattern with a slash at its beginning or in its middle starts at the
-//! workspace; one without matches at any depth, as in a .gitignore. `x/**` is
-//! `x` and all beneath it, `**/*` is everything.
+//! A pattern with a slash at its beginning or in its middle starts at the workspace; one
+//! without matches at any depth, as in a .gitignore. `x/**` is `x` and all beneath it,
+//! `**/*` is everything.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,10 +17,10 @@ pub(crate) use glob::{Glob, Specificity};
 
 /// More alternatives than these are a mistake or an attack.
 const MAX_ALTERNATIVES: usize = 64;
-/// Linux has no longer paths.
+/// The longest path on Linux.
 const MAX_LENGTH: usize = 4096;
 
-/// A pattern of paths, checked.
+/// A checked pattern of paths.
 #[derive(Clone)]
 pub struct Pattern {
     text: String,
@@ -31,7 +30,7 @@ pub struct Pattern {
     is_directory: bool,
 }
 
-/// Why a text is no pattern.
+/// Why a text is not a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     #[error("a pattern must not be empty; everything is \"**/*\"")]
@@ -53,7 +52,7 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// As it was written.
+    /// Returns it as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -91,7 +90,7 @@ impl FromStr for Pattern {
     }
 }
 
-/// The text for each choice of its braces.
+/// Returns the text for each choice of its braces.
 fn alternatives(text: &str) -> Result<Vec<String>, PatternError> {
     let mut choices = vec![String::new()];
     let mut rest = text.chars();
@@ -118,7 +117,7 @@ fn alternatives(text: &str) -> Result<Vec<String>, PatternError> {
     Ok(choices)
 }
 
-/// What is between the braces, of which the first was read.
+/// Parses the options between braces, after the opening one.
 fn braces(text: &str, rest: &mut std::str::Chars<'_>) -> Result<Vec<String>, PatternError> {
     let mut options = vec![String::new()];
     while let Some(c) = rest.next() {

@@ -11,10 +11,10 @@ pub const PRESETS: [(&str, &str); 5] = [
     ("full-access", include_str!("../../presets/full-access.toml")),
 ];
 
-/// The policy of a preset.
+/// Returns the policy of a preset.
 ///
 /// # Errors
-/// When there is none of that name.
+/// When there is no such preset.
 pub fn preset(name: &str) -> Result<Policy, PolicyError> {
     let (name, text) = PRESETS
         .into_iter()

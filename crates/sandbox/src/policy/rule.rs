@@ -25,7 +25,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The word for it.
+    /// Returns its name.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Level {
         }
     }
 
-    /// The level of a word.
+    /// Returns the level of this name.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         [Self::None, Self::View, Self::Read, Self::Write].into_iter().find(|l| l.word() == word)
@@ -79,7 +79,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The type, given or by itself.
+    /// Returns the given type, or the default for the pattern.
     #[must_use]
     pub fn kind(&self) -> RuleType {
         self.kind.unwrap_or(if self.pattern.is_literal() {
@@ -89,19 +89,19 @@ impl Rule {
         })
     }
 
-    /// The priority, given or by itself.
+    /// Returns the given priority, or the default.
     #[must_use]
     pub fn priority(&self) -> i32 {
         self.priority.unwrap_or(0)
     }
 
-    /// Reads `PATTERN=LEVEL[@PRIORITY]`, as `--allow` has it.
+    /// Parses `PATTERN=LEVEL[@PRIORITY]`, the argument of `--allow`.
     ///
     /// # Errors
-    /// When it is no such thing.
+    /// When it has another form.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         let wrong = |reason: String| PolicyError::Allow { text: text.to_owned(), reason };
-        // A pattern may have a `=` itself, a level has none.
+        // A pattern may contain a `=`, a level does not.
         let (pattern, level) = text
             .rsplit_once('=')
             .ok_or_else(|| wrong("write PATTERN=LEVEL, for instance '/build/**=write'".into()))?;

@@ -1,4 +1,4 @@
-//! Sizes in a policy file, as people write them: `memory_bytes = "1GiB"`.
+//! Sizes in a policy file, with units: `memory_bytes = "1GiB"`.
 
 use sessile_protocol::parse_size;
 use std::ops::Range;
@@ -6,13 +6,13 @@ use std::ops::Range;
 /// The limits that are sizes.
 const SIZES: &[&str] = &["memory_bytes", "layer_bytes"];
 
-/// The text with these as numbers. Each stays on its line, so that what is said of
-/// lines later is true.
+/// Replaces these sizes by numbers. Each stays on its line, so that later errors have the
+/// right line.
 ///
 /// # Errors
-/// Where one is no size.
+/// Where one is not a size.
 pub(super) fn in_bytes(text: &str) -> Result<String, (Range<usize>, String)> {
-    // What is no TOML is told by whoever reads it.
+    // The caller reports what is not TOML.
     let Ok(table) = toml::de::DeTable::parse(text) else { return Ok(text.to_owned()) };
     let limits = table.get_ref().get("limits").and_then(|limits| limits.get_ref().as_table());
     let mut found = Vec::new();

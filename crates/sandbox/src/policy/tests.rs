@@ -83,7 +83,7 @@ fn a_policy_file_adds_to_what_it_extends() {
     assert_eq!(policy.limits.memory_bytes, Some(512 << 20));
     let all = rules(&policy);
     assert!(all.contains(&"/build write, priority 20".to_owned()), "{all:?}");
-    // The same place with the same weight: who extends has the last word.
+    // The same paths with the same weight: the extending policy has the last word.
     assert!(all.contains(&"**/.git/** read, priority 50".to_owned()), "{all:?}");
     assert!(!all.contains(&"**/.git/** none, priority 50".to_owned()), "{all:?}");
 }

@@ -1,11 +1,11 @@
-//! Who may be reached: a list, and what it says of a host before its name is
-//! resolved, and of its addresses after that. Pure.
+//! Which hosts may be reached: a list, checked for a host before its name is resolved,
+//! and for its addresses after that. Pure.
 
 use crate::policy::hosts::{Host, HostRule, clip, special, split_port};
 use std::fmt;
 use std::net::IpAddr;
 
-/// Where a program wants to go.
+/// Where a program wants to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) host: Host,
@@ -13,7 +13,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Reads `host:port`; without a port it is this one, if any.
+    /// Parses `host:port`; without a port, `usual_port` is used, if any.
     pub(crate) fn parse(text: &str, usual_port: Option<u16>) -> Result<Self, Refusal> {
         let wrong = |why: String| Refusal::Malformed { asked: clip(text), why };
         let (host, port) = split_port(text).map_err(|error| wrong(error.to_string()))?;
@@ -29,7 +29,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// Why somebody does not get where they want to go.
+/// Why a connection is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("it is not on the list of hosts")]
@@ -50,7 +50,7 @@ pub(crate) enum Refusal {
     Malformed { asked: String, why: String },
 }
 
-/// An address as the list has it.
+/// Returns an address in the notation of the list.
 fn written(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
@@ -69,7 +69,7 @@ impl Admission {
         Self { rules }
     }
 
-    /// Whether the host may be asked for at all.
+    /// Checks whether the host may be resolved and connected to at all.
     pub(crate) fn admit(&self, target: &Target) -> Result<(), Refusal> {
         let mut of_host = self.rules.iter().filter(|rule| rule.is_about(&target.host)).peekable();
         let Some(first) = of_host.peek().copied() else {
@@ -84,9 +84,9 @@ impl Admission {
         Err(first.port.map_or(Refusal::NotListed, Refusal::OtherPort))
     }
 
-    /// Whether an address that a name stands for may be connected to. A name on
-    /// the list says nothing of addresses that are not the internet's: whoever
-    /// has the name could point it at the machine itself.
+    /// Checks whether an address of a name may be connected to. A name on the list does
+    /// not permit addresses outside of the public internet: the owner of the name could
+    /// point it at the machine itself.
     pub(crate) fn admit_address(&self, target: &Target, address: IpAddr) -> Result<(), Refusal> {
         let address = address.to_canonical();
         let Some(kind) = special(address) else { return Ok(()) };
@@ -106,7 +106,7 @@ impl Admission {
 }
 
 impl Target {
-    /// Names that mean the machine itself, and nothing else.
+    /// Whether the name always means the machine itself.
     pub(crate) fn is_localhost(&self) -> bool {
         match &self.host {
             Host::Name(name) => name == "localhost" || name.ends_with(".localhost"),

@@ -1,7 +1,7 @@
-//! How much of what a client sends belongs to the request that was checked. What
-//! comes after it would be another one, which was not. Pure.
+//! How many of a client's bytes belong to the checked request. What follows would be
+//! another request, which was not checked. Pure.
 
-/// What is left of a request's body.
+/// The rest of a request's body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Body {
     None,
@@ -11,15 +11,15 @@ pub(super) enum Body {
     Endless,
 }
 
-/// Where in a body of chunks we are.
+/// The position in a chunked body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Chunk {
-    /// In a line that says how long the next one is.
+    /// In the line with the size of the next chunk.
     Size(Vec<u8>),
-    /// In the bytes of one, or in the line's end behind them.
+    /// In the data of a chunk, or in the line end behind it.
     Data(u64),
     DataEnd(u8),
-    /// In the lines after the last one.
+    /// In the lines after the last chunk.
     Trailer(Vec<u8>),
     Done,
 }
@@ -27,7 +27,7 @@ pub(super) enum Chunk {
 /// The longest line between chunks.
 const LONGEST_LINE: usize = 4 << 10;
 
-/// The body is not what its head says.
+/// The body does not fit its head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -45,7 +45,7 @@ impl Body {
         }
     }
 
-    /// How many of these bytes are the body's: the next ones.
+    /// Returns how many of these next bytes belong to the body.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
         match self {
             Self::None => Ok(0),
@@ -67,7 +67,7 @@ impl Body {
 }
 
 impl Chunk {
-    /// At least one byte is taken.
+    /// Takes at least one byte.
     fn take(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
         match self {
             Self::Size(line) => {
@@ -129,7 +129,7 @@ fn size(line: &[u8]) -> Result<u64, Malformed> {
 mod tests {
     use super::*;
 
-    /// All at once, and byte by byte: how much is the body's.
+    /// Returns how much belongs to the body, at once and byte by byte.
     fn taken(body: impl Fn() -> Body, bytes: &[u8]) -> Result<(usize, bool), Malformed> {
         let mut whole = body();
         let at_once = whole.take(bytes).map(|taken| (taken, whole.is_over()));

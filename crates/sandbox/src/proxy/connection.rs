@@ -1,4 +1,4 @@
-//! One connection from inside: what it wants, whether it gets it, and then bytes.
+//! One connection from inside: the request, the check, and then bytes.
 
 use super::admission::{Admission, Refusal, Target};
 use super::body::Body;
@@ -100,7 +100,7 @@ impl ProxyContext {
         }
     }
 
-    /// The server, or the client has been told why there is none.
+    /// Returns the server, or tells the client why there is none.
     fn dial_for(&self, incoming: Incoming, target: &Target) -> Option<(Incoming, TcpStream)> {
         match dial(&self.admission, target) {
             Ok(server) => return Some((incoming, server)),
@@ -120,7 +120,7 @@ impl ProxyContext {
         }
     }
 
-    /// Before the client hears of it: then the run is not over yet.
+    /// Notifies the keeper before the client is answered, so that the run is not over yet.
     fn tell(&self, incoming: &Incoming, target: Option<&Target>, why: &Refusal) {
         self.notices.send(|| {
             let peer = incoming.stream.peer_addr().ok();
@@ -142,7 +142,7 @@ impl ProxyContext {
     }
 }
 
-/// For a client of HTTP.
+/// Returns an HTTP response.
 pub(super) fn answer(status: &str, why: &str) -> Vec<u8> {
     let body = if why.is_empty() { String::new() } else { format!("sessile: {why}\n") };
     let length = body.len();

@@ -1,6 +1,5 @@
-//! Connecting to a host that is admitted. A name is resolved once, and only the
-//! addresses that were looked at are connected to: a name that stands for
-//! another address a moment later changes nothing.
+//! Connects to an admitted host. A name is resolved once, and only the checked addresses
+//! are connected to: if the name gets another address a moment later, nothing changes.
 
 use super::admission::{Admission, Refusal, Target};
 use crate::policy::hosts::Host;
@@ -8,10 +7,10 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 
-/// For each address.
+/// Timeout for each address.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Addresses of one name that are tried.
+/// How many addresses of one name are tried.
 const TRIED: usize = 4;
 
 #[derive(Debug)]
@@ -36,7 +35,7 @@ pub(super) fn dial(admission: &Admission, target: &Target) -> Result<TcpStream, 
     Err(NoConnection::Failed(format!("{target} cannot be connected to: {why}")))
 }
 
-/// The addresses of a host, without those that must not be reached.
+/// Returns the addresses of a host, without those that must not be reached.
 fn admitted(admission: &Admission, target: &Target) -> Result<Vec<SocketAddr>, NoConnection> {
     let found = resolve(target).map_err(|error| {
         NoConnection::Failed(format!("the name {} cannot be resolved: {error}", target.host))
@@ -64,7 +63,7 @@ fn resolve(target: &Target) -> io::Result<Vec<SocketAddr>> {
 
 fn check(admission: &Admission, target: &Target, address: IpAddr) -> Result<(), Refusal> {
     match target.host {
-        // It is on the list itself.
+        // The address itself is on the list.
         Host::Address(_) => return Ok(()),
         Host::Name(_) => admission.admit_address(target, address)?,
     }
@@ -76,8 +75,8 @@ fn check(admission: &Admission, target: &Target, address: IpAddr) -> Result<(), 
     Ok(())
 }
 
-/// Whether packets to an address would come back to this machine: then they
-/// would be sent from the same one. Nothing is sent to find out.
+/// Whether packets to an address would come back to this machine: then the system would
+/// choose the same address as their source. Nothing is sent to find out.
 fn is_of_this_machine(address: IpAddr) -> bool {
     let any: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -1,8 +1,8 @@
-//! The head of a request to a proxy: read strictly, checked, and written anew
-//! for the server. Pure.
+//! The head of a request to a proxy: parsed strictly, checked, and rewritten for the
+//! server. Pure.
 //!
-//! What two programs could read in two ways is refused: a proxy that understands
-//! a request differently from its server checks something else than is sent.
+//! Ambiguous requests are refused: if a proxy understands a request differently from the
+//! server, it checks something else than what is sent.
 
 use super::admission::{Refusal, Target};
 use super::body::Body;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// The longest head that is read.
 pub(super) const LONGEST_HEAD: usize = 32 << 10;
 
-/// What is asked for.
+/// The kind of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// A connection, through which anything may be sent.
@@ -21,12 +21,12 @@ pub(super) enum Asked {
     Request { target: Target, head: Vec<u8>, body: Body },
 }
 
-/// Where a head ends, if it is there as a whole.
+/// Returns where the head ends, if it is complete.
 pub(super) fn end_of_head(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
 
-/// Reads a head, with the empty line at its end.
+/// Parses a head, including the empty line at its end.
 pub(super) fn parse(head: &[u8]) -> Result<Asked, Refusal> {
     let text = std::str::from_utf8(head).map_err(|_| malformed("", "it is not text"))?;
     let text = text.strip_suffix("\r\n\r\n").unwrap_or(text);
@@ -111,7 +111,7 @@ impl<'a> Fields<'a> {
             .map(|(_, value)| *value)
     }
 
-    /// A server goes by the Host header: it must be what was checked.
+    /// Checks the Host header, which decides for the server: it must be the checked target.
     fn agree_with(&self, target: &Target) -> Result<(), Refusal> {
         for host in self.all("host") {
             if Target::parse(host, Some(80)).as_ref() != Ok(target) {
@@ -138,7 +138,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// All but what is about this connection, and Host, which is written anew.
+    /// Writes all fields except those about this connection, and Host, which is
+    /// rewritten.
     fn write_end_to_end(&self, head: &mut String) {
         const OURS: &[&str] = &[
             "host",
@@ -151,7 +152,7 @@ impl<'a> Fields<'a> {
         ];
         let named: Vec<&str> =
             self.all("connection").flat_map(|value| value.split(',')).map(str::trim).collect();
-        // A body without its length would be read as another request.
+        // A body without its length would be parsed as another request.
         let frames = ["content-length", "transfer-encoding"];
         for (name, value) in &self.0 {
             let is = |other: &&str| name.eq_ignore_ascii_case(other);

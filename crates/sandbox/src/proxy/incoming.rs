@@ -1,15 +1,14 @@
-//! A connection from inside, while it says what it wants: a little is read, and
-//! not for long.
+//! A connection from inside until its request is read: limited in size and time.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// In which a client has to say what it wants.
+/// How long a client has to send its request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is read of a client that has been answered, so that it sees the answer:
-/// a connection that is closed with bytes unread is reset.
+/// How much is read of a client that has been answered, so that it sees the answer: a
+/// connection that is closed with unread bytes is reset.
 const LEFT_BYTES: usize = 256 << 10;
 const LEFT_TIME: Duration = Duration::from_millis(500);
 
@@ -17,7 +16,7 @@ const LEFT_TIME: Duration = Duration::from_millis(500);
 pub(super) struct Incoming {
     pub(super) stream: TcpStream,
     deadline: Instant,
-    /// Read, and not taken yet.
+    /// Bytes that were read and not taken yet.
     held: Vec<u8>,
 }
 
@@ -26,7 +25,7 @@ impl Incoming {
         Self { stream, deadline: Instant::now() + PATIENCE, held: Vec::new() }
     }
 
-    /// What has been read up to now.
+    /// Returns the bytes that were read so far.
     pub(super) fn held(&self) -> &[u8] {
         &self.held
     }
@@ -50,7 +49,7 @@ impl Incoming {
         }
     }
 
-    /// The next bytes, once they are there.
+    /// Returns the next bytes, once they are there.
     pub(super) fn take(&mut self, count: usize) -> io::Result<Vec<u8>> {
         while self.held.len() < count {
             self.fill()?;
@@ -59,7 +58,7 @@ impl Incoming {
         Ok(std::mem::replace(&mut self.held, rest))
     }
 
-    /// Answers, and is done with it.
+    /// Sends an answer and closes the connection.
     pub(super) fn finish(mut self, answer: &[u8]) {
         let _ = self.stream.set_write_timeout(Some(LEFT_TIME));
         if self.stream.write_all(answer).is_ok() {
@@ -67,13 +66,13 @@ impl Incoming {
         }
     }
 
-    /// The connection, and what has been read of it and not been taken.
+    /// Returns the connection, and the bytes that were read and not taken.
     pub(super) fn into_parts(self) -> (TcpStream, Vec<u8>) {
         (self.stream, self.held)
     }
 }
 
-/// Lets a client read to the end what it was sent.
+/// Lets a client read everything that it was sent.
 pub(super) fn see_off(mut stream: &TcpStream) {
     let deadline = Instant::now() + LEFT_TIME;
     if stream.set_nonblocking(false).is_err() || stream.shutdown(Shutdown::Write).is_err() {

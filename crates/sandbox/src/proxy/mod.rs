@@ -2,18 +2,18 @@
 //!
 //! ```text
 //!  inside: a program ──► 127.0.0.1:3128 (loopback of the sandbox's own network)
-//!                              │ the listener was made inside and given out
+//!                              │ the listener is made inside and sent out
 //!  outside:              proxy process ──► a host of the list
 //!                              └─ refusals ─► keeper: the run's notes, the log
 //! ```
 //!
 //! There is no other way: the sandbox's network has a loopback and nothing else.
 //! The proxy speaks HTTP (CONNECT, and requests for http:// URLs) and SOCKS 5 on
-//! one port, told apart by the first byte. It resolves names itself.
+//! one port, distinguished by the first byte. It resolves names itself.
 //!
 //! It is a fork of the keeper with a thread per connection, and dies with the
-//! keeper. Invariants: what is checked is what is connected to; nothing that
-//! comes from inside is trusted; a refusal is told before it is answered.
+//! keeper. Invariants: it connects only to checked addresses; nothing that comes from
+//! inside is trusted; the keeper is notified of a refusal before the client is answered.
 
 mod admission;
 mod body;
@@ -31,15 +31,15 @@ use crate::policy::hosts::{Host, HostRule};
 pub use notice::Notice;
 pub use process::Proxy;
 
-/// Where it listens inside, as many proxies do.
+/// The port that it listens on inside, a usual one for proxies.
 pub const PORT: u16 = 3128;
 
-/// The variables that programs find it by, and what they are inside. What the
-/// list has of the machine's own names is the host's, and not the sandbox's.
+/// Returns the environment variables by which programs find it. If the list has loopback
+/// names, these mean the host's loopback, not the sandbox's.
 #[must_use]
 pub fn variables(hosts: &[HostRule]) -> Vec<(&'static str, String)> {
-    // As HTTP for all of them: it takes any port by CONNECT, and there are
-    // libraries that fail on a SOCKS address, though they would not use it.
+    // HTTP for all of them: it takes any port by CONNECT, and some libraries fail on a
+    // SOCKS address, even if they would not use it.
     let proxy = format!("http://127.0.0.1:{PORT}");
     let is_inside = |name: &&str| {
         Host::parse(name).is_ok_and(|host| !hosts.iter().any(|rule| rule.is_about(&host)))
@@ -51,7 +51,7 @@ pub fn variables(hosts: &[HostRule]) -> Vec<(&'static str, String)> {
         ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
     let mut all = Vec::from(names.map(|name| (name, proxy.clone())));
     all.extend(["no_proxy", "NO_PROXY"].map(|name| (name, inside.clone())));
-    // Node looks at them only if it is told to.
+    // Node uses the variables only with this one set.
     all.push(("NODE_USE_ENV_PROXY", "1".to_owned()));
     all
 }

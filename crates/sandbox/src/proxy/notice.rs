@@ -1,5 +1,4 @@
-//! What the keeper is told of refusals: one message each, and not more than it
-//! can take note of.
+//! Notices of refusals for the keeper: one message each, limited in rate.
 
 use rustix::net::{RecvFlags, SendFlags};
 use serde::{Deserialize, Serialize};
@@ -7,21 +6,21 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Somebody was not let out.
+/// A refused connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// The process that asked, by its number outside, if it was found.
+    /// The process that asked, by its pid outside, if it was found.
     pub pid: Option<i32>,
-    /// Its program's name.
+    /// The name of its program.
     pub program: Option<String>,
-    /// Where it wanted to go.
+    /// The requested target.
     pub target: String,
     pub why: String,
-    /// So many before it were not told of.
+    /// How many before it were not reported.
     pub untold: u32,
 }
 
-/// Messages in a time: a program that tries without end fills no log.
+/// Limit of messages per time: a program that retries without end does not fill the log.
 const TOLD: u32 = 50;
 const TIME: Duration = Duration::from_secs(1);
 
@@ -47,8 +46,7 @@ impl NoticeSender {
         Self { socket, window: Mutex::new(window) }
     }
 
-    /// Tells it, unless there were too many of late. Who asked is looked for only
-    /// then.
+    /// Sends a notice, unless there were too many recently. The process is searched only then.
     pub(super) fn send(&self, notice: impl FnOnce() -> Notice) {
         let Some(untold) = self.turn() else { return };
         let notice = Notice { untold, ..notice() };
@@ -59,7 +57,7 @@ impl NoticeSender {
         }
     }
 
-    /// Whether one may be told of: with how many were not.
+    /// Returns the number of unreported refusals if a notice may be sent now.
     fn turn(&self) -> Option<u32> {
         let mut window = self.window.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if window.begun.elapsed() > TIME {
@@ -79,7 +77,7 @@ impl NoticeSender {
     }
 }
 
-/// What has been told since the last look.
+/// Returns the notices since the last call.
 pub(super) fn take(socket: impl AsFd) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut buffer = vec![0; LONGEST];

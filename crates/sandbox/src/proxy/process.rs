@@ -1,5 +1,5 @@
-//! The proxy's process, as the keeper has it: started, started again should it
-//! end, and ended with the sandbox.
+//! The proxy's process, managed by the keeper: started, restarted if it ends, and ended
+//! with the sandbox.
 
 use super::admission::Admission;
 use super::connection::{ProxyContext, answer};
@@ -18,19 +18,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Connections at a time. Installers of packages use some dozens.
+/// Limit of concurrent connections. Package installers use some dozens.
 const CONNECTIONS: usize = 128;
 
-/// Connections beyond that which are told so at a time.
+/// How many connections beyond that are refused with an answer at a time.
 const TURNED_AWAY: usize = 32;
 
-/// Descriptors: two for each connection, and what resolving a name takes.
+/// Limit of descriptors: two for each connection, and some for name resolution.
 const DESCRIPTORS: u64 = 1024;
 
-/// For a thread: what resolving a name takes, and some buffers.
+/// Stack of a thread: for name resolution, and some buffers.
 const STACK: usize = 512 << 10;
 
-/// A proxy that ends as often is not started again: nobody gets out then.
+/// After this many starts the proxy is not restarted: then nothing gets out.
 const STARTS: u32 = 100;
 
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts it. The caller has a single thread.
+    /// Starts it. The caller must have a single thread.
     pub(crate) fn start(hosts: &[HostRule], listener: OwnedFd, init: Pid) -> io::Result<Self> {
         let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
         let (notices, sender) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?;
@@ -58,13 +58,13 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Readable when somebody was refused.
+    /// Returns a descriptor that is readable when there are notices.
     #[must_use]
     pub fn notices(&self) -> BorrowedFd<'_> {
         self.notices.as_fd()
     }
 
-    /// Refusals since the last look.
+    /// Returns the refusals since the last call.
     #[must_use]
     pub fn take_notices(&self) -> Vec<Notice> {
         notice::take(&self.notices)
@@ -75,8 +75,7 @@ impl Proxy {
         self.pid.get()
     }
 
-    /// A child of the caller's has ended: if it was this one, there is a new one.
-    /// What was going through it is broken off.
+    /// Restarts the proxy if the ended child was this one. Its connections are broken off.
     pub fn has_ended(&self, pid: Pid) {
         if self.pid.get() == Some(pid) {
             self.pid.set(None);
@@ -96,14 +95,13 @@ impl Proxy {
     fn fork(&self) -> io::Result<()> {
         let keeper = rustix::process::getpid();
         self.starts.set(self.starts.get() + 1);
-        // SAFETY: the caller has a single thread, so the child has a consistent
-        // heap.
+        // SAFETY: the caller has a single thread, so the child has a consistent heap.
         match unsafe { libc::fork() } {
             -1 => return Err(io::Error::last_os_error()),
             0 => {
                 let work = || self.become_proxy(keeper);
                 let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-                // SAFETY: ends this process without running anything of the keeper's.
+                // SAFETY: ends this process without running any of the keeper's code.
                 unsafe { libc::_exit(1) }
             }
             pid => self.pid.set(Pid::from_raw(pid)),
@@ -122,7 +120,7 @@ impl Proxy {
         // SAFETY: only numbers are passed.
         unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-            // A heap for each thread would be large for what they do.
+            // A heap for each thread would be too large for what they do.
             #[cfg(target_env = "gnu")]
             libc::mallopt(libc::M_ARENA_MAX, 1);
         }
@@ -142,7 +140,7 @@ impl Drop for Proxy {
     }
 }
 
-/// A place among so many.
+/// One of a limited number of places.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
@@ -168,13 +166,13 @@ fn serve(listener: &TcpListener, office: &Arc<ProxyContext>) -> io::Result<()> {
             Ok((stream, _)) => stream,
             Err(error) if is_lasting(&error) => return Err(error),
             Err(_) => {
-                // No descriptor or no memory: some connection will end.
+                // No descriptor or no memory: wait until a connection ends.
                 std::thread::sleep(Duration::from_millis(20));
                 continue;
             }
         };
         let thread = std::thread::Builder::new().stack_size(STACK);
-        // Without a thread, or a place to be told so, the connection is closed.
+        // Without a thread, or a place for a refusal, the connection is closed.
         let _ = if let Some(place) = Place::take(&places, CONNECTIONS) {
             let office = Arc::clone(office);
             thread.spawn(move || {

@@ -1,4 +1,4 @@
-//! Bytes both ways between a client and its server, each way until its end.
+//! Copies bytes both ways between a client and its server, each way until its end.
 
 use super::body::Body;
 use rustix::event::{PollFd, PollFlags};
@@ -6,17 +6,17 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-/// Nothing comes either way for as long.
+/// A connection ends when nothing comes either way for this long.
 const SILENCE: Duration = Duration::from_secs(10 * 60);
 
-/// What is on its way, each way.
+/// Buffer size of each way.
 const ROOM: usize = 16 << 10;
 
-/// One way.
+/// One direction.
 struct Way<'a> {
     from: &'a TcpStream,
     to: &'a TcpStream,
-    /// Read, and not written yet.
+    /// Bytes that were read and not written yet.
     held: Vec<u8>,
     is_open: bool,
 }
@@ -30,7 +30,7 @@ impl Way<'_> {
         !self.is_open && self.held.is_empty()
     }
 
-    /// Reads what is there: how much.
+    /// Reads what is there, and returns how much.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.from.read(buffer) {
             Ok(0) => {
@@ -57,8 +57,8 @@ fn is_for_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// `body` is what of the client's bytes is let through, and `held` what has been
-/// read of them already.
+/// Relays. `body` decides which of the client's bytes pass, and `held` has those that
+/// were read already.
 pub(super) fn relay(
     client: &TcpStream,
     server: &TcpStream,
@@ -95,7 +95,7 @@ pub(super) fn relay(
             down.write()?;
         }
         for way in [&up, &down] {
-            // An end is passed on. A request has one without that.
+            // Passes on the end of a tunnel. The end of a request is known by its length.
             if way.is_over() && is_tunnel {
                 let _ = way.to.shutdown(Shutdown::Write);
             }
@@ -103,15 +103,15 @@ pub(super) fn relay(
     }
 }
 
-/// Keeps what belongs to the body.
+/// Keeps the bytes that belong to the body.
 fn pass(body: &mut Body, held: &mut Vec<u8>) -> io::Result<()> {
     let taken = body.take(held).map_err(|_| io::ErrorKind::InvalidData)?;
     held.truncate(taken);
     Ok(())
 }
 
-/// What client and server are ready for, of what is wanted. An error or an end
-/// counts as both: who tries finds it.
+/// Returns what client and server are ready for, as far as wanted. An error or a hang-up
+/// counts as both: the next read or write finds it.
 fn wait(up: &Way<'_>, down: &Way<'_>) -> io::Result<[PollFlags; 2]> {
     let wanted = |reads: bool, writes: bool| {
         let mut flags = PollFlags::empty();
@@ -122,8 +122,7 @@ fn wait(up: &Way<'_>, down: &Way<'_>) -> io::Result<[PollFlags; 2]> {
     let client = wanted(up.wants_to_read(), !down.held.is_empty());
     let server = wanted(down.wants_to_read(), !up.held.is_empty());
     let ends = [(up.from, client), (down.from, server)];
-    // One from which nothing is wanted would be ready all the time once it has
-    // hung up.
+    // A stream with no wanted events would always be ready after a hang-up.
     let awaited = ends.iter().filter(|(_, wanted)| !wanted.is_empty());
     let mut fds: Vec<PollFd<'_>> =
         awaited.map(|(stream, wanted)| PollFd::new(*stream, *wanted)).collect();

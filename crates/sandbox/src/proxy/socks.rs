@@ -1,4 +1,4 @@
-//! SOCKS, version 5: a name or an address to connect to, and nothing else.
+//! SOCKS, version 5: connects to a name or an address, and nothing else.
 
 use super::admission::{Refusal, Target};
 use super::incoming::Incoming;
@@ -8,11 +8,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(super) const VERSION: u8 = 5;
 
-/// Whose clients resolve names themselves, and are told no.
+/// Clients of this version resolve names themselves, and are refused.
 pub(super) const OLD_VERSION: u8 = 4;
 pub(super) const OLD_REFUSAL: [u8; 8] = [0, 91, 0, 0, 0, 0, 0, 0];
 
-/// How a request went.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reply {
     Connected = 0,
@@ -22,7 +22,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// The address that it would tell is of no use to anybody inside.
+    /// Returns the reply. Its address is left empty, since it is of no use inside.
     pub(super) fn bytes(self) -> [u8; 10] {
         [VERSION, self as u8, 0, 1, 0, 0, 0, 0, 0, 0]
     }
@@ -31,9 +31,9 @@ impl Reply {
 /// Why there is no target.
 #[derive(Debug)]
 pub(super) enum NoTarget {
-    /// The connection broke, or says nothing that is SOCKS.
+    /// The connection broke, or does not speak SOCKS.
     Gone,
-    /// Something else than a connection is asked for.
+    /// Something else than a connection was requested.
     Unsupported,
     Refused(Refusal),
 }
@@ -44,7 +44,7 @@ impl From<io::Error> for NoTarget {
     }
 }
 
-/// Goes through the greeting, and reads what is wanted.
+/// Handles the greeting, and reads the request.
 pub(super) fn greet(incoming: &mut Incoming) -> Result<Target, NoTarget> {
     use std::io::Write;
     let greeting = incoming.take(2)?;
@@ -67,7 +67,7 @@ pub(super) fn greet(incoming: &mut Incoming) -> Result<Target, NoTarget> {
     Ok(Target { host: host?, port })
 }
 
-/// The rest of the request is read, whatever the host.
+/// Reads the rest of the request, whatever the host.
 fn host(incoming: &mut Incoming, kind: u8) -> Result<Result<Host, NoTarget>, NoTarget> {
     let address = |address: IpAddr| Ok(Host::Address(address.to_canonical()));
     Ok(match kind {

@@ -1,19 +1,19 @@
-//! Whose connection it is: the process inside that has its other end.
+//! Finds the process inside that owns the other end of a connection.
 
 use rustix::process::Pid;
 use sessile_proc::{Process, Transport};
 use std::net::SocketAddr;
 
-/// Processes and descriptors that are looked at: a session with thousands must
-/// not keep the proxy from its work.
+/// How many processes and descriptors are searched: a session with thousands must not
+/// block the proxy.
 const MOST_PROCESSES: usize = 2048;
 const MOST_DESCRIPTORS: usize = 256;
 const MOST_LINES: usize = 10_000;
 
-/// Bytes of a program's name that are told.
+/// How many characters of a program's name are reported.
 const NAME: usize = 40;
 
-/// Where to look.
+/// Where to search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Session {
     pub(super) keeper: Pid,
@@ -21,8 +21,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// The process and its program's name. Whoever waits for an answer still has
-    /// the connection open.
+    /// Returns the process and its program's name. A client that waits for an answer
+    /// still has the connection open.
     pub(super) fn find(self, peer: SocketAddr) -> Option<(Pid, String)> {
         let inode = self.inode(peer)?;
         let has_it = |pid: &Pid| {
@@ -30,7 +30,7 @@ impl Session {
             descriptors.filter_map(|descriptor| descriptor.socket()).any(|own| own == inode)
         };
         let all = Process::new(self.keeper).descendants().into_iter().take(MOST_PROCESSES);
-        // The newest that has it: those above it have only started it.
+        // The newest process that has it: its ancestors with it have only started it.
         let pid = all.rev().find(has_it)?;
         Some((pid, name(pid)?))
     }
@@ -45,7 +45,7 @@ impl Session {
     }
 }
 
-/// Of letters that do no harm in a log.
+/// Returns the program's name, without control characters, which would harm a log.
 fn name(pid: Pid) -> Option<String> {
     let name = std::fs::read(format!("/proc/{}/comm", pid.as_raw_nonzero())).ok()?;
     let name = String::from_utf8_lossy(&name);

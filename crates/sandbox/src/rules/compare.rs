@@ -1,10 +1,10 @@
-//! A policy within a bound: what a token allows at most.
+//! A policy within a bound: the maximum that a token allows.
 
 use crate::policy::{FileMode, HostRule, Limits, Network, Policy};
 
 impl Policy {
-    /// This policy, at least as strict as the bound in everything. The bound's
-    /// rules are kept beside its own: for each path the stricter level counts.
+    /// Returns this policy, made at least as strict as the bound in everything. The
+    /// bound's rules are kept beside its own: for each path the stricter level counts.
     #[must_use]
     pub fn within(mut self, bound: &Policy) -> Self {
         for rules in std::iter::once(&bound.permissions).chain(&bound.bounds) {
@@ -25,7 +25,7 @@ impl Policy {
                     && (bind.read_only || !known.read_only)
             })
         });
-        // Another system tree is a directory of the host: only the bound's own.
+        // Another system tree is a directory of the host: only the bound's own is allowed.
         if self.rootfs != bound.rootfs {
             self.rootfs.clone_from(&bound.rootfs);
         }
@@ -35,8 +35,8 @@ impl Policy {
 }
 
 impl Policy {
-    /// Whether it is at least as strict as the bound in everything, as far as can
-    /// be told from what is written.
+    /// Whether it is at least as strict as the bound in everything, as far as this can be
+    /// decided from the text.
     #[must_use]
     pub fn is_within(&self, bound: &Self) -> bool {
         let mut own = self.clone();
@@ -46,10 +46,10 @@ impl Policy {
         own.clone().within(bound) == own
     }
 
-    /// A short word that is another one for another policy.
+    /// Returns a short mark that differs between policies.
     #[must_use]
     pub fn mark(&self) -> String {
-        // FNV-1a: the same in every version, and nothing hangs on it.
+        // FNV-1a: the same in every version, and nothing depends on its strength.
         let text = serde_json::to_string(self).unwrap_or_default();
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
@@ -73,8 +73,7 @@ impl Network {
     }
 }
 
-/// The same list without what another line of it says already, in an order that
-/// is the same for each: so it can be compared.
+/// Returns the same list without redundant lines, in a canonical order, for comparison.
 fn plain(mut hosts: Vec<HostRule>) -> Vec<HostRule> {
     hosts.sort_by_key(ToString::to_string);
     hosts.dedup();

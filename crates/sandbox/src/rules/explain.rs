@@ -1,10 +1,10 @@
-//! Why a path has its level, in words.
+//! Explains why a path has its level.
 
 use super::{Rules, Why, names};
 use crate::policy::Policy;
 
 impl Policy {
-    /// Which level a path has and what gave it that, as a sentence's end:
+    /// Returns the level of a path and its reason, as the end of a sentence:
     /// `rule "**/.env*" none, priority 100`.
     #[must_use]
     pub fn explain(&self, path: &[u8]) -> (super::Verdict, String) {

@@ -1,18 +1,17 @@
 //! Which level a path has: pure, the same for every part that enforces it.
 //!
 //! A level is a function of the path alone, not of what lies there. So it is
-//! known before a file comes into being, and nothing changes it but a rename.
+//! known before a file exists, and nothing but a rename changes it.
 //!
 //! - Of the rules that match, the highest priority wins, then file over
 //!   directory over glob, then the more specific pattern, then the stricter
 //!   level. The order of the rules never matters.
-//! - A rule with level `none` also matches all beneath what it matches: what is
-//!   in a hidden directory is hidden, unless a rule that wins over the hiding
-//!   one says otherwise.
-//! - What no rule matches is hidden. The workspace itself is never hidden.
-//! - A directory that is hidden, but that the fixed beginning of a winning rule
-//!   leads through, can be viewed: `**/*` none with `/a/b/**` read shows `/a`,
-//!   and in it nothing but `b`.
+//! - A rule with level `none` also matches everything beneath its matches: the content of
+//!   a hidden directory is hidden, unless a rule that wins over the hiding one says
+//!   otherwise.
+//! - A path that no rule matches is hidden. The workspace itself is never hidden.
+//! - A hidden directory can be viewed if the fixed beginning of a winning rule leads
+//!   through it: `**/*` none with `/a/b/**` read shows `/a`, and in it nothing but `b`.
 //! - Where a bound is set (a token's), the stricter of both levels counts.
 
 mod compare;
@@ -26,7 +25,7 @@ use crate::policy::{Glob, Level, Policy, Rule, RuleType, Specificity};
 
 pub use need::Need;
 
-/// The rules of a policy, ready to be asked.
+/// The rules of a policy, prepared for lookups.
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// The policy's own, then those of each bound. All must allow.
@@ -46,11 +45,11 @@ struct Entry {
     level: Level,
     kind: RuleType,
     glob: Glob,
-    /// Which rule of the policy it comes from.
+    /// The index of its rule in the policy.
     rule: usize,
 }
 
-/// What decides between rules that match.
+/// What decides between matching rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Weight {
     priority: i32,
@@ -58,36 +57,36 @@ struct Weight {
     specificity: Specificity,
 }
 
-/// A path's level, and why it has it.
+/// The level of a path, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
     pub level: Level,
     pub why: Why,
 }
 
-/// What gave a path its level. Rules are told by their place in the policy.
+/// The reason for a path's level. Rules are identified by their index in the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     Rule(usize),
-    /// A rule of the bound of this number.
+    /// A rule of the bound with this index.
     Bound {
         bound: usize,
         rule: usize,
     },
     /// No rule matches.
     Unmatched,
-    /// The directory with this many names above it is hidden.
+    /// The parent directory at this depth is hidden.
     HiddenParent {
         depth: usize,
     },
     /// It leads to what this rule shows.
     Passage(usize),
-    /// The workspace itself, which is always there.
+    /// The workspace itself, which is always visible.
     Workspace,
 }
 
 impl Rules {
-    /// The rules of a policy.
+    /// Prepares the rules of a policy.
     #[must_use]
     pub fn new(policy: &Policy) -> Self {
         let sets = std::iter::once(&policy.permissions)
@@ -97,13 +96,13 @@ impl Rules {
         Self { sets }
     }
 
-    /// The level of a path of the workspace, `/src/main.rs` or `src/main.rs`.
+    /// Returns the level of a path of the workspace, `/src/main.rs` or `src/main.rs`.
     #[must_use]
     pub fn level_of(&self, path: &[u8]) -> Level {
         self.verdict(path).level
     }
 
-    /// The level of a path and what gave it that.
+    /// Returns the level of a path and the reason.
     #[must_use]
     pub fn verdict(&self, path: &[u8]) -> Verdict {
         let names = names(path);
@@ -115,7 +114,7 @@ impl Rules {
         self.of_names(&names)
     }
 
-    /// The level of a path of which all parents are known not to be hidden.
+    /// Returns the level of a path whose parents are known not to be hidden.
     #[must_use]
     pub fn own_level(&self, names: &[&[u8]]) -> Level {
         self.of_names(names).level
@@ -134,7 +133,7 @@ impl Rules {
 }
 
 impl Verdict {
-    /// The same, told as a bound's.
+    /// Returns the same verdict, attributed to a bound.
     fn of_bound(self, bound: usize) -> Self {
         if let Why::Rule(rule) = self.why {
             return Self { why: Why::Bound { bound, rule }, ..self };
@@ -143,7 +142,7 @@ impl Verdict {
     }
 }
 
-/// A path's names.
+/// Splits a path into names.
 #[must_use]
 pub fn names(path: &[u8]) -> Vec<&[u8]> {
     path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect()
@@ -180,7 +179,7 @@ impl Set {
         if level > Level::None {
             return Verdict { level, why };
         }
-        // Only what weighs more than the rule that hides can show anything.
+        // Only rules that weigh more than the hiding one can show anything.
         let heavier = &self.entries[..found.unwrap_or(self.entries.len())];
         match heavier.iter().find(|entry| entry.leads_through(names)) {
             Some(entry) => Verdict { level: Level::View, why: Why::Passage(entry.rule) },
@@ -192,8 +191,7 @@ impl Set {
 
 impl Entry {
     fn heavier_first(&self, other: &Self) -> Ordering {
-        // The last two only make the order total: equal weights end with the
-        // stricter level first, and the same whichever rule came first.
+        // Of equal weights the stricter level comes first, whatever the order of the rules.
         other.weight.cmp(&self.weight).then(self.level.cmp(&other.level))
     }
 
@@ -205,7 +203,7 @@ impl Entry {
         covers_beneath && (0..names.len()).rev().any(|depth| self.glob.matches(&names[..depth]))
     }
 
-    /// Whether it shows something, and one has to pass here to get there.
+    /// Whether it shows something below this path.
     fn leads_through(&self, names: &[&[u8]]) -> bool {
         self.level > Level::None
             && names.len() <= self.glob.beginning().count()

@@ -1,20 +1,19 @@
-//! What a move of a directory means for what is in it.
+//! What a move of a directory means for its content.
 
 use super::{Rules, Set};
 use crate::policy::Level;
 
 impl Rules {
-    /// Whether everything that can lie beneath has one level at both places,
-    /// and that is `none` or `write`, whatever its name. If not, one has to
-    /// look at what there is.
+    /// Whether everything that can lie beneath has the same level at both places, and
+    /// this is `none` or `write`, whatever its name. If not, the existing entries have to
+    /// be checked.
     #[must_use]
     pub fn can_move_unseen(&self, from: &[&[u8]], to: &[&[u8]]) -> bool {
         self.sets.iter().all(|set| set.can_move_unseen(from, to))
     }
 
-    /// Whether a path may move along with a directory that it lies in: one that
-    /// may be changed, to where it may be changed; or one that is hidden, to
-    /// where it stays hidden.
+    /// Whether a path may move along with its directory: one that may be changed, to
+    /// where it may be changed; or one that is hidden, to where it stays hidden.
     #[must_use]
     pub fn can_move_along(&self, from: &[&[u8]], to: &[&[u8]]) -> bool {
         match (self.own_level(from), self.own_level(to)) {

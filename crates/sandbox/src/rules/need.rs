@@ -1,4 +1,4 @@
-//! What it takes to enforce the rules: mounts, or a look at every path.
+//! What it takes to enforce the rules: mounts, or a check of every path.
 
 use super::{Rules, Set};
 use crate::policy::Level;
@@ -13,8 +13,8 @@ pub enum Need {
 }
 
 impl Rules {
-    /// What it takes to enforce them. It may say that paths differ where no
-    /// path does, never the other way round.
+    /// Returns what it takes to enforce them. It may return `PerPath` although no path
+    /// differs, never the other way round.
     #[must_use]
     pub fn need(&self) -> Need {
         let mut strictest = Level::Write;
@@ -29,7 +29,7 @@ impl Rules {
 }
 
 impl Set {
-    /// The one level of all paths, if it is plain that there is one.
+    /// Returns the one level of all paths, if that is evident.
     fn uniform(&self) -> Option<Level> {
         let last = self.entries.iter().position(|entry| entry.glob.is_everything())?;
         let level = self.entries[last].level;

@@ -75,7 +75,7 @@ fn it_is_told_which_rule_gave_a_path_its_level() {
     assert_eq!(Rules::new(&bound).level_of(b"/s/x"), Level::None);
 }
 
-/// What the head of this module says, written down again, slowly.
+/// The rules at the head of this module, implemented again in a slow and simple way.
 fn reference(rules: &[Rule], path: &[&str]) -> Level {
     fn part(pattern: &[u8], name: &[u8]) -> bool {
         match pattern {
@@ -102,7 +102,7 @@ fn reference(rules: &[Rule], path: &[&str]) -> Level {
         if !text.starts_with('/') && pattern.len() == 1 {
             pattern.insert(0, "**");
         }
-        // That is everything, the workspace included.
+        // Everything, including the workspace.
         if pattern == ["**", "*"] {
             return true;
         }

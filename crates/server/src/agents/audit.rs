@@ -1,5 +1,5 @@
-//! A record of an agent that outlives its session: `sess_….json`, beside the
-//! session's directory. Its fields are a public contract.
+//! The record of an agent that outlives its session: `sess_….json`, beside the session's
+//! directory. Its fields are a public contract.
 
 use super::digest::Digest;
 use super::profile::Profile;
@@ -22,16 +22,16 @@ pub(super) struct Record {
     pub(super) created: String,
     pub(super) last_activity: String,
     pub(super) task_count: u64,
-    /// The thread that was lost when it began anew.
+    /// The thread that was lost when the agent began anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     previous_thread_id: Option<String>,
-    /// Where it has gone.
+    /// Where the agent has moved to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moved_to: Option<Moved>,
-    /// What its session is confined by: an agent that begins anew is, too.
+    /// The sandbox of its session. It applies again when the agent begins anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sandbox: Option<serde_json::Value>,
-    /// How it was made, to begin anew.
+    /// How the agent was made; needed to begin anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) agent: Option<Profile>,
 }
@@ -40,14 +40,14 @@ pub(super) fn path(sessions: &Sessions, id: &SessionId) -> PathBuf {
     sessions.root().join(format!("{id}.json"))
 }
 
-/// The record of a session that may be gone.
+/// Returns the record of a session that may be gone; none if the agent has moved.
 pub(super) fn read(sessions: &Sessions, id: &SessionId) -> Option<Record> {
     let bytes = std::fs::read(path(sessions, id)).ok()?;
     let record: Record = serde_json::from_slice(&bytes).ok()?;
     (record.session_id == id.as_str() && record.moved_to.is_none()).then_some(record)
 }
 
-/// Whether an entry is one that the record tells of.
+/// Whether an entry changes the record.
 pub(super) fn tells_of(entry: &Entry) -> bool {
     match entry.what {
         What::Created { .. }
@@ -80,7 +80,7 @@ pub(super) fn write(
     replace(directory, &record).map_err(|e| thread_file::storage("record", &e))
 }
 
-/// The record, as it is written.
+/// Returns the record in its stored form.
 pub(super) fn bytes(directory: &Directory, profile: &Profile, digest: &Digest) -> Vec<u8> {
     let record = record(directory, profile, digest).ok();
     record.and_then(|record| serde_json::to_vec(&record).ok()).unwrap_or_default()
@@ -108,7 +108,7 @@ fn record(
     })
 }
 
-/// Whole or not at all.
+/// Replaces the record atomically.
 fn replace(directory: &Directory, record: &Record) -> std::io::Result<()> {
     let path = directory.path().with_extension("json");
     let temporary = directory.path().with_extension(format!("{}.tmp", std::process::id()));

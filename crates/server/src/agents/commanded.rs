@@ -1,8 +1,8 @@
 //! A command-line agent in the place of a model: a program that takes a task and writes
-//! JSON lines, run in the session as any command is.
+//! JSON lines, run in the session like any command.
 //!
-//! Its run has a key, so that a server that comes after a crash finds the run that is
-//! going, or has ended, and starts no other. What it had told before is not told again.
+//! Its run has a key, so that a server that starts after a crash finds the run, going or
+//! ended, and starts no second one. Activities already recorded before the crash are skipped.
 
 use super::model::CommandAgent;
 use super::perform::Running;
@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// What is kept of its stderr, for the message of a failure.
+/// How many bytes of its stderr are kept for the message of a failure.
 const ERRORS: usize = 2000;
 
-/// In an argument, stands for the task.
+/// Placeholder for the task in an argument.
 const TASK: &str = "{task}";
 
 pub(super) struct Commanded {
@@ -40,7 +40,7 @@ pub(super) struct Commanded {
 
 impl Commanded {
     pub(super) async fn answer(self) -> Input {
-        // Asking it is a call like any other: it does things itself.
+        // The program has effects itself, so starting it needs the store like any call.
         match self.storing.secure().await {
             Ok(()) => {}
             Err(NotKept::Moved(failure)) => return Input::Stopped(failure),
@@ -117,7 +117,7 @@ impl Commanded {
         Exec {
             text: words.collect::<Vec<_>>().join(" ").into_bytes(),
             language: Some(Language::Bash),
-            // A task's own limits say how long it may take.
+            // The task's own limits bound the time.
             timeout_ms: Some(0),
             stdin,
             env,
@@ -127,12 +127,12 @@ impl Commanded {
     }
 }
 
-/// A word as a shell takes it.
+/// Returns a word quoted for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// Tells what was not told before a crash.
+/// Forwards activities, except those recorded before a crash.
 struct Telling {
     known: u64,
     to: mpsc::Sender<Activity>,
@@ -145,7 +145,7 @@ impl Telling {
                 self.known -= 1;
                 continue;
             }
-            // Nobody listens any more when the task was cancelled.
+            // Fails if the task was cancelled: nobody listens any more.
             let _ = self.to.send(activity).await;
         }
     }

@@ -1,9 +1,9 @@
 //! Old ids: an agent goes on, whatever has become of its session, and says what was lost.
 //!
-//! A session whose keeper was killed, or that ended because nobody used it, goes on
-//! from what was kept of it. One whose directory is gone is looked for in the store. If
-//! nothing is left but the record, the agent begins anew under its old id. What it was
-//! is written into the thread, and told with the next task; the log has one line.
+//! A session whose keeper was killed, or that ended for lack of use, goes on from what
+//! was kept of it. If the session's directory is gone, the store is searched. If only the
+//! record is left, the agent begins anew under its old id. What happened is written into
+//! the thread and reported with the next task; the log gets one line.
 
 use super::profile::{Profile, now_ms};
 use super::{audit, jobs, perform, storing, thread_file};
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How a session ended that nobody has ended.
-const IDLE: &str = "idle timeout";
+pub(super) const IDLE: &str = "idle timeout";
 
 const CONVERSATION: &str = "the conversation";
 const STATE: &str = "variables and other state of the interpreters";
@@ -30,13 +30,13 @@ const ELSEWHERE: &str = "what of the interpreters did not come back when somebod
 #[derive(Debug)]
 struct Left {
     record: audit::Record,
-    /// Its thread, where the store has it.
+    /// Its thread, if the store has it.
     thread: Option<Vec<Entry>>,
 }
 
 impl Service {
-    /// The agent that the caller calls so. One whose session, or whose thread, is gone
-    /// goes on from what is left.
+    /// Returns the agent with this id or name. If its session or its thread is gone, the
+    /// agent goes on from what is left.
     pub(crate) async fn resolve_agent(
         self: &Arc<Self>,
         caller: &Caller,
@@ -59,8 +59,8 @@ impl Service {
                     }
                     return Ok(id);
                 }
-                // Somebody has deleted it since it was last used. Whoever works for it
-                // does so on files that nobody sees, and goes when nobody asks it.
+                // The session was deleted since its last use. A driver that still works
+                // for it writes to unlinked files, and retires once it gets no orders.
                 self.forget(&id);
                 lock(&self.agents.live).remove(&id);
                 let message = format!("Session {id} not found");
@@ -72,13 +72,13 @@ impl Service {
             Ok(id) if error.code == ErrorCode::SessionNotFound => id,
             Ok(_) | Err(_) => return Err(error),
         };
-        // Of two that ask at the same time, one does it.
+        // Of two concurrent requests, one does it.
         let _turn = self.agents.recovering.turn(&id).await;
         let (sessions, wanted) = (self.sessions().clone(), id.clone());
         if blocking(move || Ok(sessions.find(&wanted).is_ok())).await? {
             return Ok(id);
         }
-        // Whoever works for it still does so on files that nobody sees.
+        // A driver that still works for it writes to unlinked files.
         lock(&self.agents.live).remove(&id);
         match self.left_of(&id).await {
             Some(left) => self.begin_anew(caller, &id, left).await.map(|()| id),
@@ -86,7 +86,7 @@ impl Service {
         }
     }
 
-    /// Has the agent's session be there, whatever became of it; and what that was.
+    /// Brings the agent's session back if necessary, and returns what became of it.
     pub(super) async fn go_on_with(
         self: &Arc<Self>,
         caller: &Caller,
@@ -105,8 +105,8 @@ impl Service {
         if has_thread(&place).await? {
             return Ok(continuity);
         }
-        // It was another machine's, and has just been taken back. What was its thread
-        // here has gone with the session; the one that counts is in the store.
+        // Another machine had the session, and it has just been taken back. The local
+        // thread went with the session; the current one is in the store.
         let _turn = self.agents.recovering.turn(id).await;
         lock(&self.agents.live).remove(id);
         if !has_thread(&place).await?
@@ -114,11 +114,11 @@ impl Service {
         {
             self.go_on_from(caller, id, left, continuity).await?;
         }
-        // The thread tells it.
+        // The thread says it already.
         Ok(Continuity::default())
     }
 
-    /// A fork that a crash has left without its thread gets it.
+    /// Gives a fork its thread if a crash left it without one.
     async fn finish_forks_of(&self, caller: &Caller, fork: &Place) -> Result<(), ServiceError> {
         let directory = fork.directory.clone();
         let of =
@@ -131,7 +131,7 @@ impl Service {
         Ok(())
     }
 
-    /// The same in the middle of a task.
+    /// Does the same in the middle of a task.
     pub(super) async fn wake_agent(
         self: &Arc<Self>,
         caller: &Caller,
@@ -145,7 +145,7 @@ impl Service {
                     let mut metadata = place.directory.metadata()?;
                     let was_idle = metadata.ended_by.as_deref() == Some(IDLE);
                     if was_idle {
-                        // What was kept of it is there, as of one that was lost.
+                        // Its kept state is still there, as for a lost session.
                         metadata.status = SessionStatus::Lost;
                         (metadata.ended_at, metadata.ended_by) = (None, None);
                         place.directory.write_metadata(&metadata)?;
@@ -163,7 +163,7 @@ impl Service {
         }
     }
 
-    /// The session is there, and its thread is not: it was taken up from a store.
+    /// Restores the thread of a session that was taken up from a store without it.
     async fn take_up_thread(
         self: &Arc<Self>,
         caller: &Caller,
@@ -178,7 +178,7 @@ impl Service {
         self.go_on_from(caller, id, left, continuity).await
     }
 
-    /// Nothing is there but the record.
+    /// Makes a new session and thread: only the record is left.
     async fn begin_anew(
         self: &Arc<Self>,
         caller: &Caller,
@@ -253,7 +253,7 @@ impl Service {
         Ok(())
     }
 
-    /// What is left of an agent: beside its session's place, or in the store.
+    /// Returns what is left of an agent, from beside its session's directory or from the store.
     async fn left_of(self: &Arc<Self>, id: &SessionId) -> Option<Left> {
         let (sessions, launcher, id) = (self.sessions().clone(), self.launcher(), id.clone());
         let found = blocking(move || {
@@ -286,7 +286,7 @@ async fn has_thread(place: &Place) -> Result<bool, ServiceError> {
     blocking(move || Ok(thread_file::is_there(&directory))).await
 }
 
-/// The one line that operators look for, in a form of its own.
+/// Writes the one line that operators look for, in a format of its own.
 fn warn(record: &audit::Record) {
     let line = serde_json::json!({
         "level": "warn",
@@ -299,7 +299,7 @@ fn warn(record: &audit::Record) {
 }
 
 impl Service {
-    /// What became of a session, as the thread tells it.
+    /// Returns what became of a session, in the form that the thread records.
     pub(super) async fn became(
         &self,
         caller: &Caller,
@@ -314,7 +314,7 @@ impl Service {
         Ok(told(became, jobs))
     }
 
-    /// What became of a session that lives, and that somebody else may have brought back.
+    /// Returns what became of a live session that another client may have brought back.
     async fn since_last_look(
         &self,
         caller: &Caller,
@@ -356,7 +356,7 @@ fn told(continuity: &Became, jobs: Vec<String>) -> Continuity {
     }
 }
 
-/// Runs that a thread tells of, and that a session which was saved before does not have.
+/// Names runs that the thread mentions but that are newer than the restored session state.
 fn unknown_runs(entries: &[Entry], as_of_run: Option<u64>) -> Option<String> {
     let as_of_run = as_of_run?;
     let since = line(entries).into_iter().filter_map(|entry| {

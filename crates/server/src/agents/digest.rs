@@ -1,9 +1,9 @@
-//! What a thread has come to, without reading all of it.
+//! A summary of a thread, so that the thread need not be read as a whole.
 //!
-//! A thread only grows, so what its first part has come to stays true. That is kept
-//! in `thread.digest.json`; whoever looks at a thread reads it, and then what was
-//! appended since. A digest that is missing, or does not fit, is made anew from the
-//! whole thread, so that nothing hangs on it.
+//! A thread only grows, so a summary of its first part stays true. It is kept in
+//! `thread.digest.json`; readers load it and then read only what was appended since. A
+//! digest that is missing, or does not fit, is rebuilt from the whole thread: nothing
+//! depends on it.
 
 use super::thread_file::storage;
 use crate::service::ServiceError;
@@ -18,23 +18,23 @@ use std::os::unix::fs::FileExt;
 const DIGEST: &str = "thread.digest.json";
 const VERSION: u32 = 2;
 
-/// A conversation beyond this is not one.
+/// Upper limit for the size of a thread file.
 pub(super) const MAX_THREAD: u64 = 1 << 30;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Digest {
     version: u32,
-    /// How much of the file it stands for.
+    /// How many bytes of the file it covers.
     pub(super) bytes: u64,
     pub(super) entries: u64,
     pub(super) steps: u64,
     pub(super) last_ms: u64,
     pub(super) tasks: Vec<TaskLine>,
-    /// Tasks of threads before this one.
+    /// Number of tasks in threads before this one.
     earlier_tasks: u64,
     is_rewinding: bool,
     pub(super) moved: Option<Moved>,
-    /// What no task has told of yet.
+    /// What became of the session and was not yet reported with a task.
     #[serde(default)]
     pub(super) continuity: Continuity,
 }
@@ -44,14 +44,14 @@ pub(super) struct TaskLine {
     pub(super) task: TaskNo,
     pub(super) began: EntryPosition,
     pub(super) ended: Option<EntryPosition>,
-    /// Where it says that the session was brought back meanwhile.
+    /// The entry that says that the session was brought back during the task.
     #[serde(default)]
     pub(super) continued: Option<EntryPosition>,
     /// A rewind has taken back at least a part of it.
     pub(super) is_taken_back: bool,
 }
 
-/// Where an entry is.
+/// The position of an entry in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct EntryPosition {
     pub(super) entry: u64,
@@ -60,7 +60,7 @@ pub(super) struct EntryPosition {
 }
 
 impl Digest {
-    /// Of a thread as it is now.
+    /// Returns the digest of a thread as it is now.
     pub(super) fn read(directory: &Directory, thread: &File) -> Result<Self, ServiceError> {
         let kept = directory.read_json::<Self>(DIGEST).ok();
         let length = thread.metadata().map_err(|e| storage("thread", &e))?.len();
@@ -72,7 +72,7 @@ impl Digest {
         Ok(digest)
     }
 
-    /// Whether it can be of this file: it ends where a line does.
+    /// Whether the digest can belong to this file: it ends at the end of a line.
     fn fits(&self, thread: &File, length: u64) -> bool {
         let mut last = [0];
         self.version == VERSION
@@ -94,7 +94,7 @@ impl Digest {
         Before { entries: self.entries, steps: self.steps }
     }
 
-    /// Another entry, of so many bytes at this place.
+    /// Adds an entry of `length` bytes at offset `at`.
     pub(super) fn take(&mut self, entry: &Entry, at: u64, length: u64) {
         let spot = EntryPosition { entry: entry.entry, at, length };
         self.version = VERSION;
@@ -140,23 +140,23 @@ impl Digest {
         }
     }
 
-    /// Tasks that the agent was given, in all.
+    /// Returns how many tasks the agent was given in all.
     pub(super) fn task_count(&self) -> u64 {
         self.earlier_tasks + self.tasks.len() as u64
     }
 
-    /// Whether a task of this number was lost with the thread that it was in.
+    /// Whether the task was in an earlier thread, which is lost.
     pub(super) fn is_of_earlier_thread(&self, task: TaskNo) -> bool {
         (1..=self.earlier_tasks).contains(&task.0)
     }
 
-    /// Whether a task, or a rewind, is not over.
+    /// Whether a task or a rewind is unfinished.
     pub(super) fn is_open(&self) -> bool {
         self.is_rewinding || self.tasks.last().is_some_and(|line| line.ended.is_none())
     }
 
     pub(super) fn task(&self, task: TaskNo) -> Option<&TaskLine> {
-        // Numbers go up by one; a thread of another's making may not.
+        // Numbers go up by one here, but perhaps not in an imported thread.
         let at = self.tasks.partition_point(|line| line.task < task);
         self.tasks.get(at).filter(|line| line.task == task)
     }
@@ -166,8 +166,8 @@ impl Digest {
     }
 }
 
-/// The entries from one place to another, where they begin, and where the last one
-/// that is whole ends.
+/// Returns the entries between two offsets, the offset of each, and the offset where the
+/// last complete one ends.
 pub(super) fn piece(
     thread: &File,
     from: u64,
@@ -182,7 +182,7 @@ pub(super) fn piece(
     Ok((contents.entries, starts, from + contents.bytes))
 }
 
-/// One entry.
+/// Reads one entry.
 pub(super) fn entry_at(thread: &File, spot: EntryPosition) -> Result<Entry, ServiceError> {
     let before = Before { entries: spot.entry - 1, steps: 0 };
     let (entries, _, _) = piece(thread, spot.at, spot.at + spot.length, before)?;

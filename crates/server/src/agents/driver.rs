@@ -1,4 +1,4 @@
-//! One agent at work: performs what was decided, in order.
+//! The driver of one agent: performs the decided effects in order.
 
 mod effects;
 mod handle;
@@ -19,6 +19,7 @@ use crate::service::{Caller, ErrorCode, Service, ServiceError};
 use futures_util::future::BoxFuture;
 use sessile_agent::continuity::Continuity;
 use sessile_agent::ids::TaskNo;
+use sessile_agent::model::Usage;
 use sessile_agent::thread::{Activity, Ending, Entry, Moved, What};
 use sessile_agent::tools::Tool;
 use sessile_agent::{Agent, Config, Effect, Input, Refusal, Stage, Submission};
@@ -28,11 +29,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, watch};
 
-/// A driver with nothing to do goes after this long.
+/// How long a driver without work stays.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Words of the model that a slow watcher may be behind; it misses the others, and
-/// has the whole answer at its end.
+/// How many pieces of a reply a slow watcher may lag behind. It misses older ones, and
+/// gets the whole reply at its end.
 const DELTAS: usize = 1024;
 
 pub(super) struct Driver {
@@ -48,22 +49,24 @@ pub(super) struct Driver {
     orders: mpsc::Receiver<Order>,
     seen: watch::Sender<Seen>,
     progress: broadcast::Sender<Progress>,
-    /// What was decided when the thread was opened.
+    /// The effects that were decided when the thread was opened.
     first: Vec<Effect>,
-    /// What that was decided from, if a task is open: the session may have been lost since.
+    /// The input of that decision, if a task is open: the session may have been lost since.
     resuming: Option<(Config, Vec<Entry>)>,
-    /// What is under way.
+    /// The operation in progress.
     current: Option<BoxFuture<'static, Input>>,
+    /// What the model's answer has used so far.
+    used: watch::Receiver<Usage>,
     running: Running,
-    /// Who waits for a rewind.
+    /// The client that waits for a rewind.
     rewinder: Rewinder,
-    /// What brings the thread to the store.
+    /// Brings the thread to the store.
     storing: Storing,
-    /// What runs in the background.
+    /// Records background jobs.
     jobs: Jobs,
-    /// What a command-line agent tells of, while it is asked.
+    /// What a command-line agent reports while it runs.
     activities: Option<mpsc::Receiver<Activity>>,
-    /// What was under way has ended; what it had told before comes first.
+    /// The result of the finished operation, held until its earlier activities are handled.
     finished: Option<Input>,
 }
 
@@ -90,7 +93,7 @@ impl Driver {
         let (progress, _) = broadcast::channel(DELTAS);
         let (price, identity) = (backend.price(), file.identity());
         let handle = Handle { orders, seen, progress: progress.clone(), price, file: identity };
-        // A session that another machine has taken up meanwhile is left to it.
+        // If another machine has taken up the session meanwhile, it stays there.
         let caller = caller.staying();
         let storing = Storing::of(&service, &place.id, home);
         let jobs = Jobs::of(&service, &caller, place);
@@ -110,6 +113,7 @@ impl Driver {
             first,
             resuming,
             current: None,
+            used: watch::channel(Usage::default()).1,
             running: Running::default(),
             rewinder: Rewinder::default(),
             storing,
@@ -129,14 +133,14 @@ impl Driver {
             };
         }
         if let Err(error) = outcome {
-            // The thread is as it was before what could not be written; the next
-            // driver goes on from there.
+            // The thread is as it was before the failed write; the next driver goes on
+            // from there.
             tracing::error!(session = %self.session, %error, "an agent has stopped");
         }
     }
 
-    /// Goes on where the last driver has left the thread. What has become of the session
-    /// since is looked at first, so that the model is told before it says more.
+    /// Continues where the last driver left the thread. First checks what became of the
+    /// session since, so that the model learns of it before it replies.
     async fn resume(&mut self) -> Result<(), ServiceError> {
         if let Some((config, mut entries)) = self.resuming.take()
             && let Some(what) = self.since().await
@@ -151,17 +155,17 @@ impl Driver {
         self.perform(first).await
     }
 
-    /// What has become of the agent since its last driver, if it is not as it was.
+    /// Returns what became of the agent since its last driver, if anything changed.
     async fn since(&mut self) -> Option<What> {
         if let Err(NotKept::Moved(failure)) = self.storing.secure().await {
             return Some(What::Stopping { ending: Ending::Failed { failure } });
         }
         let woken = self.service.wake_agent(&self.caller, &self.session).await;
-        // A session that somebody has ended is told by the calls.
+        // If the session was ended by a client, the calls report that.
         woken.ok().filter(|continuity| !continuity.is_live()).map(What::Continued)
     }
 
-    /// The next thing that happens; none when there is nothing to do any more.
+    /// Returns the next event; none when nothing is left to do.
     async fn next(&mut self) -> Option<Event> {
         if let Some(activity) = self.activities.as_mut().and_then(|told| told.try_recv().ok()) {
             return Some(Event::Happened(Input::Active(activity)));
@@ -190,8 +194,7 @@ impl Driver {
                 None => std::future::pending().await,
             }
         };
-        // All of these may be dropped and taken up again without loss: the work under
-        // way is kept in `current`.
+        // Every branch is cancel-safe: the operation in progress stays in `current`.
         tokio::select! {
             activity = told => Some(Event::Happened(Input::Active(activity))),
             input = current => {
@@ -215,7 +218,7 @@ impl Driver {
         }
     }
 
-    /// Takes no more orders, and goes unless one has just come.
+    /// Closes the channel of orders, and returns an order that has just arrived, if any.
     fn retire(&mut self) -> Option<Event> {
         self.orders.close();
         self.orders.try_recv().ok().map(Event::Ordered)
@@ -228,7 +231,7 @@ impl Driver {
                     let effects = self.agent.step(Input::Continued(continuity), now_ms());
                     self.perform(effects).await?;
                 }
-                let effects = self.agent.step(input, now_ms());
+                let effects = self.step(input);
                 let outcome = self.perform(effects).await;
                 if *self.agent.stage() != Stage::Rewinding {
                     self.rewinder.answer(&self.agent);
@@ -266,7 +269,7 @@ impl Driver {
                 Ok(())
             }
             Event::Ordered(Order::Cancel) => {
-                let effects = self.agent.step(Input::Cancelled, now_ms());
+                let effects = self.step(Input::Cancelled);
                 self.perform(effects).await
             }
             Event::Ordered(Order::Decide { call, verdict, answer }) => {
@@ -282,6 +285,13 @@ impl Driver {
                 outcome
             }
         }
+    }
+
+    /// An answer that is given up with this has used what was told of it until now.
+    fn step(&mut self, input: Input) -> Vec<Effect> {
+        let using = self.agent.step(Input::Using(*self.used.borrow()), now_ms());
+        debug_assert!(using.is_empty(), "{using:?}");
+        self.agent.step(input, now_ms())
     }
 
     /// What has become of the session since the thread was last used is told first.
@@ -314,7 +324,7 @@ impl Driver {
     }
 }
 
-/// Runs of a session that are looked at for rewinds of it.
+/// How many runs of a session are searched for rewinds.
 const HISTORY: u64 = 1000;
 
 fn refused(refusal: &Refusal) -> ServiceError {
@@ -327,7 +337,15 @@ fn refused(refusal: &Refusal) -> ServiceError {
         }
         Refusal::Moved { .. } => ErrorCode::AgentMoved,
     };
-    ServiceError::new(code, refusal.to_string())
+    let error = ServiceError::new(code, refusal.to_string());
+    match refusal {
+        Refusal::UnknownStep { .. } => error.with_hint("go back to one of the agent's steps"),
+        Refusal::NothingToUndo => error.with_hint("give the agent a task first"),
+        Refusal::NoCheckpoint { .. } => error.with_hint(rewinding::LATER),
+        Refusal::Busy(_) => error.with_hint("wait for the task, or cancel it"),
+        Refusal::Rewinding => error.with_hint("try again in a moment"),
+        Refusal::Empty | Refusal::KeyReused(_) | Refusal::Moved { .. } => error,
+    }
 }
 
 enum Event {

@@ -1,4 +1,4 @@
-//! The tools for files: within the workspace as the session sees it, whatever links say.
+//! The file tools: they stay within the workspace as the session sees it, whatever links say.
 
 use sessile_agent::thread::{Found, Intent};
 use sessile_agent::tools::{Edit, FileCall, Read, Search};
@@ -9,24 +9,24 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
 
-/// A model edits texts, not images of disks.
+/// Size limit of a file: a model edits texts, not disk images.
 const MAX_FILE: u64 = 4 << 20;
-/// What a model reads at once.
+/// Size limit of what a model reads at once.
 const MAX_SHOWN: usize = 32_000;
 const LINES: u64 = 400;
 const MAX_MATCHES: usize = 100;
 const MAX_LINE: usize = 300;
 
-/// What has become of a call.
+/// The outcome of a call.
 pub(super) enum Done {
-    /// What is told to the model, in either case.
+    /// The text for the model, whether it succeeded or failed.
     Told(Result<String, String>),
-    /// It would make this of a file, and has done nothing yet: that is recorded first.
+    /// The intended change of a file. Nothing is done yet: the intent is recorded first.
     Intends { before: Option<String>, after: String },
 }
 
-/// A call that changes a file does so only when its intent is known, and only to the file
-/// that was meant.
+/// Performs a call. It changes a file only once its intent is recorded, and only if the
+/// file is still the one that the intent names.
 pub(super) fn perform(
     workspace: &Workspace,
     call: &FileCall,
@@ -58,7 +58,7 @@ pub(super) fn perform(
     done.unwrap_or_else(|why| Done::Told(Err(why)))
 }
 
-/// Makes of a file what was meant, unless that was done, or somebody else was there.
+/// Carries out the intent, unless that was done before or the file has changed since.
 fn carry_out(
     root: &Root,
     path: &str,
@@ -90,7 +90,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// None: there is no file.
+/// Returns the hash of a file; none if there is no file.
 fn hash_of_file(root: &Root, path: &str) -> Result<Option<String>, String> {
     let inside = root.path(path.as_bytes()).map_err(told)?;
     let mut content = match root.read(&inside) {
@@ -167,7 +167,7 @@ fn read(root: &Root, call: &Read) -> Result<String, String> {
     Ok(shown)
 }
 
-/// Whole or not at all.
+/// Writes a file atomically.
 fn store(root: &Root, path: &str, text: &str) -> Result<(), String> {
     let inside = root.path(path.as_bytes()).map_err(told)?;
     let writing = Writing { mode: None, parents: true, replace: Replace::Yes, modified: None };
@@ -177,7 +177,7 @@ fn store(root: &Root, path: &str, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The hash of a file, and what an edit makes of it.
+/// Returns the hash of a file and its content after the edit.
 fn edited(root: &Root, call: &Edit) -> Result<(String, String), String> {
     let text = text_of(root, &call.path)?;
     let new = call.apply(&text).map_err(|misfit| format!("{}: {misfit}", call.path))?;
@@ -191,7 +191,7 @@ fn search(root: &Root, workspace: &Workspace, call: &Search) -> Result<String, S
         .map_err(|error| format!("the pattern is not a regular expression: {error}"))?;
     let given = call.path.as_deref().unwrap_or(".");
     let below = root.path(given.as_bytes()).map_err(told)?;
-    // It has to be there; the walk itself follows no links.
+    // Fails if it does not exist; the walk itself follows no links.
     root.stat(&below).map_err(told)?;
     let from = workspace.path.join(std::ffi::OsStr::from_bytes(below.bytes()));
     let mut walk = ignore::WalkBuilder::new(from);
@@ -209,7 +209,7 @@ fn search(root: &Root, workspace: &Workspace, call: &Search) -> Result<String, S
         }
         let Ok(relative) = entry.path().strip_prefix(&workspace.path) else { continue };
         let relative = relative.to_string_lossy();
-        // What is no text, or too large, is not searched.
+        // Skips files that are not text, or too large.
         let Ok(text) = text_of(root, &relative) else { continue };
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| pattern.is_match(line)) {
             if matches == MAX_MATCHES || found.len() > MAX_SHOWN {

@@ -1,4 +1,4 @@
-//! What happens in a thread, for whoever watches.
+//! The events of a thread, for watchers.
 
 use super::digest::piece;
 use super::driver::{Handle, Seen};
@@ -12,22 +12,22 @@ use sessile_store::Directory;
 use std::collections::VecDeque;
 use tokio::sync::{broadcast, watch};
 
-/// Entries have numbers, and a reader goes on after one. Words of the model are told
-/// as they come, and are part of an entry later.
+/// An event of a thread. Entries are numbered, and a reader continues after a number.
+/// Pieces of a reply come at once, and are part of an entry later.
 #[derive(Clone, Debug)]
 pub(crate) enum AgentEvent {
     Entry(Box<Entry>),
     Delta(String),
-    /// The model is asked once more, after a while. Words that came before are void.
+    /// The model will be asked again after a while. Pieces of the failed reply are void.
     Retry(Retrying),
-    /// This call waits for approval.
+    /// The call with this id waits for approval.
     Approve(String),
 }
 
-/// What is told while it happens, and is not in the thread.
+/// Progress that is reported while it happens and is not in the thread.
 #[derive(Clone, Debug)]
 pub(super) enum Progress {
-    /// Words of the reply that comes after this entry.
+    /// A piece of the reply that comes after this entry.
     Delta {
         after: u64,
         text: String,
@@ -35,7 +35,7 @@ pub(super) enum Progress {
     Retry(Retrying),
 }
 
-/// The words of one reply, for whoever watches.
+/// Sends the pieces of one reply to watchers.
 #[derive(Debug)]
 pub(super) struct Words {
     after: u64,
@@ -48,15 +48,15 @@ impl Words {
     }
 
     pub(super) fn tell(&self, text: String) {
-        // Nobody may be watching.
+        // Fails if there are no watchers.
         let _ = self.watchers.send(Progress::Delta { after: self.after, text });
     }
 }
 
-/// A wait for a model that has failed.
+/// A wait before a failed model is asked again.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Retrying {
-    /// The attempt that has failed: 1, 2, …
+    /// Number of the failed attempt: 1, 2, …
     pub(crate) attempt: u32,
     pub(crate) after_ms: u64,
     pub(crate) failure: Failure,
@@ -65,14 +65,14 @@ pub(crate) struct Retrying {
 #[derive(Debug)]
 pub(crate) struct AgentFollower {
     directory: Directory,
-    /// The last entry that was told.
+    /// The last entry that was returned.
     after: u64,
-    /// What was read of the file.
+    /// How much of the file was read.
     read: Reading,
     known: VecDeque<Entry>,
     live: Option<Live>,
     told_waiting: Option<String>,
-    /// The wait for the model that was under way when this began.
+    /// The wait for the model that was in progress when this began.
     retrying: Option<Retrying>,
     told_retrying: Option<Retrying>,
 }
@@ -88,7 +88,7 @@ pub(super) struct Reading {
 struct Live {
     seen: watch::Receiver<Seen>,
     progress: broadcast::Receiver<Progress>,
-    /// What was taken from there too early.
+    /// A piece that belongs after entries that are not yet returned.
     held: Option<Progress>,
 }
 
@@ -100,7 +100,7 @@ enum News {
 
 impl AgentFollower {
     pub(super) fn new(directory: Directory, after: u64, handle: Option<Handle>) -> Self {
-        // First those that are told from now on: none is missed between.
+        // Subscribes first, so that nothing is missed in between.
         let live = handle.map(|handle| {
             let (progress, seen) = (handle.progress(), handle.seen);
             Live { seen, progress, held: None }
@@ -111,12 +111,13 @@ impl AgentFollower {
         Self { directory, after, read, known, live, told_waiting, retrying, told_retrying }
     }
 
-    /// From where somebody else has read to.
+    /// Starts where another reader has stopped.
     pub(super) fn reading_on(self, read: Reading) -> Self {
         Self { after: read.before.entries, read, ..self }
     }
 
-    /// The next event; none when nobody works on the thread and all was told.
+    /// Returns the next event; none when no driver works on the thread and all events
+    /// were returned.
     pub(crate) async fn next(&mut self) -> Result<Option<AgentEvent>, ServiceError> {
         loop {
             if let (Some(entry), Some(live)) = (self.known.front(), &mut self.live)
@@ -160,13 +161,13 @@ impl AgentFollower {
                         return Ok(Some(event));
                     }
                 }
-                // What was written last is looked for once more.
+                // The loop reads the file once more, for the last entries.
                 News::Over => self.live = None,
             }
         }
     }
 
-    /// Words of a reply that was told as a whole are not told again.
+    /// Drops pieces of a reply that was already returned as an entry.
     fn told(&self, progress: Progress) -> Option<AgentEvent> {
         match progress {
             Progress::Delta { after, text } => {
@@ -179,7 +180,7 @@ impl AgentFollower {
         }
     }
 
-    /// Reads what is new in the file.
+    /// Reads new entries from the file.
     async fn look(&mut self) -> Result<(), ServiceError> {
         if let Some(live) = &mut self.live
             && live.seen.borrow_and_update().entries <= self.after
@@ -216,7 +217,7 @@ impl AgentFollower {
 }
 
 impl Live {
-    /// What was told before this entry was written.
+    /// Takes progress that was sent before this entry was written.
     fn before(&mut self, entry: u64) -> Option<Progress> {
         let progress = match self.held.take() {
             Some(held) => held,
@@ -235,7 +236,7 @@ impl Live {
         if let Some(held) = self.held.take() {
             return News::Progress(held);
         }
-        // Both are cancel-safe: what is not taken stays where it is.
+        // Both are cancel-safe: nothing is lost when one is dropped.
         tokio::select! {
             changed = self.seen.changed() => match changed {
                 Ok(()) => News::Entries,
@@ -243,7 +244,7 @@ impl Live {
             },
             told = self.progress.recv() => match told {
                 Ok(progress) => News::Progress(progress),
-                // A slow reader misses words, which come again in the whole answer.
+                // A slow reader misses pieces, which are also in the whole answer.
                 Err(broadcast::error::RecvError::Lagged(_)) => News::Entries,
                 Err(broadcast::error::RecvError::Closed) => News::Over,
             },

@@ -1,8 +1,8 @@
 //! Agents with the same past: the session is forked, and its thread copied.
 //!
-//! What is about to be done is written down first (`forking.json` in the session's
-//! directory). Whoever comes after a crash finds it, and gives the forks that were made
-//! their threads. Who is at it has a lock on the file.
+//! The plan is written first (`forking.json` in the session's directory). After a crash,
+//! the next server finds it and gives the finished forks their threads. Whoever carries
+//! out the plan holds a lock on the file.
 
 use super::profile::Profile;
 use super::thread_file::{self, storage};
@@ -22,12 +22,12 @@ use std::time::Duration;
 
 const FORKING: &str = "forking.json";
 
-/// What is about to be done.
+/// A planned fork.
 #[derive(Debug, Serialize, Deserialize)]
 struct Plan {
-    /// How much of the thread the forks have.
+    /// How many entries of the thread the forks get.
     entries: u64,
-    /// Forks that are older are not of it.
+    /// When it was planned: older forks do not belong to it.
     since: String,
 }
 
@@ -52,7 +52,7 @@ const BEGUN: &str = "a task of this agent has begun meanwhile; wait for it, and 
 const FORKED: &str = "another server is just forking this agent; try again";
 
 impl Forking {
-    /// Writes down what is about to be done with an agent that nobody works for.
+    /// Writes the plan for an idle agent.
     fn begin(directory: &Directory) -> Result<Self, ServiceError> {
         let digest = thread_file::digest(directory)?;
         if digest.is_open() {
@@ -74,8 +74,7 @@ impl Forking {
         Ok(Self { directory: directory.clone(), plan, _lock: file })
     }
 
-    /// A plan that nobody carries out any more; one that was not written to its end was
-    /// not begun.
+    /// Returns a plan that was abandoned. A partly written plan was not begun.
     fn left(directory: &Directory) -> Option<Self> {
         let mut file = File::open(path(directory)).ok()?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
@@ -90,7 +89,7 @@ impl Forking {
         }
     }
 
-    /// The same thread for a fork.
+    /// Copies the thread to a fork.
     fn give(&self, to: &Directory) -> Result<(), ServiceError> {
         let (profile, entries) = self.thread()?;
         let profile = profile.forked()?;
@@ -100,7 +99,7 @@ impl Forking {
         {
             *forked_from = Some(std::mem::replace(thread, profile.thread_id.clone()));
         }
-        // What a crash has left of one.
+        // Removes a thread that a crash left unfinished.
         thread_file::remove(to)?;
         let digest = thread_file::create(to, &profile, &entries)?;
         audit::write(to, &profile, &digest)
@@ -117,7 +116,7 @@ impl Forking {
         Ok(thread_file::digest(&self.directory)?.entries != self.plan.entries)
     }
 
-    /// The forks that were made and have no thread.
+    /// Returns the finished forks that have no thread.
     fn without_threads(&self, sessions: &Sessions) -> Result<Vec<Directory>, ServiceError> {
         let id = self.directory.metadata()?.session_id;
         let made = sessions.recorded()?.into_iter().filter(|(directory, metadata)| {
@@ -127,8 +126,8 @@ impl Forking {
         Ok(made.map(|(directory, _)| directory).collect())
     }
 
-    /// Whether whoever was asked for the forks may still be at it: the keeper goes on
-    /// when the server is gone, and copies files before a fork is one.
+    /// Whether forks may still appear: the keeper goes on when the server is gone, and
+    /// copies files before it records a fork.
     fn is_open(&self, sessions: &Sessions) -> Result<bool, ServiceError> {
         let since = self.plan.since.parse::<jiff::Timestamp>().unwrap_or_default();
         let age = Duration::try_from(jiff::Timestamp::now().duration_since(since));
@@ -141,7 +140,7 @@ impl Forking {
     }
 }
 
-/// Its end, from a task that must not wait for a disk.
+/// Ends the plan without blocking the async thread.
 async fn finished(forking: Forking) -> Result<(), ServiceError> {
     blocking(move || {
         forking.finish();
@@ -151,7 +150,7 @@ async fn finished(forking: Forking) -> Result<(), ServiceError> {
 }
 
 impl Service {
-    /// Agents with the same past.
+    /// Forks an agent.
     pub(crate) async fn fork_agent(
         self: &Arc<Self>,
         caller: &Caller,
@@ -184,7 +183,7 @@ impl Service {
         });
         let (forking, outcome) = given.await?;
         if let Err(error) = outcome {
-            // Sessions without their agents are not what was asked for.
+            // Sessions without their agents are of no use to the client.
             for fork in &forks {
                 let _ = self.end(caller, fork).await;
             }
@@ -199,13 +198,13 @@ impl Service {
         Ok(views)
     }
 
-    /// Completes what a crash has left of forks of an agent, as far as they are there.
+    /// Gives threads to the forks that a crash left without them, as far as they exist.
     pub(super) async fn finish_forks(
         &self,
         id: &SessionId,
         directory: &Directory,
     ) -> Result<Left, ServiceError> {
-        // Whoever is at it in this server is waited for: its lock is no other server's.
+        // Waits for a fork in this server: its lock must not be taken for another server's.
         let _turn = self.agents.forking.turn(id).await;
         self.complete_forks(directory).await
     }
@@ -214,7 +213,7 @@ impl Service {
         let (directory, sessions) = (directory.clone(), self.sessions().clone());
         blocking(move || {
             let Some(forking) = Forking::left(&directory) else { return Ok(Left::Nothing) };
-            // Before they are looked for: one that comes between is found the next time.
+            // Asked before the search: a fork that appears in between is found the next time.
             let is_open = forking.is_open(&sessions)?;
             for fork in forking.without_threads(&sessions)? {
                 forking.give(&fork)?;
@@ -228,7 +227,7 @@ impl Service {
         .await
     }
 
-    /// The same until none can come any more, for a server that has just started.
+    /// Repeats this until no fork can appear any more; for a server that has just started.
     pub(super) async fn await_forks(self: Arc<Self>, id: SessionId, directory: Directory) {
         loop {
             match self.finish_forks(&id, &directory).await {
@@ -244,7 +243,7 @@ impl Service {
     }
 }
 
-/// What is left to do of forks that a crash has interrupted.
+/// What is left to do after forks were interrupted by a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     Nothing,
@@ -252,6 +251,6 @@ pub(super) enum Left {
     MayCome,
 }
 
-/// A keeper begins with what it was asked for within this time.
+/// A keeper begins with a request within this time.
 const ENOUGH: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(500);

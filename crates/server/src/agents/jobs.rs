@@ -1,10 +1,10 @@
-//! What runs in the background of an agent's session, as of the last look.
+//! The background jobs of an agent's session, as of the last look.
 //!
-//! Programs that runs have left go with their keeper, and nobody can ask a keeper that
-//! was killed what there was. So they are looked for while the model is asked, when
-//! nobody waits for it, and now and then while a call takes its time, and written down:
-//! `jobs.json` in the session's directory. What was begun after the last look has no
-//! name; which runs may have done so is told.
+//! Background programs die with their keeper, and a killed keeper cannot be asked which
+//! there were. So they are listed while the model is asked, when the keeper is idle, and
+//! now and then while a call takes long. The list is `jobs.json` in the session's
+//! directory. Jobs that began after the last look have no name; the runs that may have
+//! begun them are named instead.
 
 use crate::keepers::{Place, blocking};
 use crate::service::{Caller, Service, ServiceError};
@@ -18,16 +18,17 @@ use tokio::sync::mpsc;
 
 const JOBS: &str = "jobs.json";
 
-/// More of a command than a model needs to know it by.
+/// How much of a command is kept: enough for a model to recognize it.
 const COMMAND: usize = 200;
-/// More than a model wants to hear of.
+/// How many jobs are named to a model.
 const MOST: usize = 20;
-/// More numbers of runs than anybody reads one by one.
+/// More runs than this are given as a range.
 const MANY: usize = 10;
 
-/// Most calls are over by then, and are looked at when the model is asked.
+/// Delay before the first look. Most calls are over by then, and the next look comes when
+/// the model is asked.
 const FIRST: Duration = Duration::from_secs(1);
-/// A look costs the keeper about a millisecond.
+/// Longest interval between looks. A look costs the keeper about a millisecond.
 const LONGEST: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,22 +38,22 @@ struct Job {
     run: Option<u64>,
 }
 
-/// The file.
+/// The content of `jobs.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Seen {
-    /// The keeper that had them.
+    /// The keeper that had the jobs.
     keeper_pid: Option<u32>,
     jobs: Vec<Job>,
-    /// The newest run that was over before the look: it begins nothing more.
+    /// The newest run that was over before the look: it begins no more jobs.
     #[serde(default)]
     as_of_run: u64,
 }
 
-/// When somebody is to look.
+/// A request to look for jobs.
 #[derive(Clone, Copy, Debug)]
 enum Look {
     Once,
-    /// In a while, and again until the next word.
+    /// After a delay, and repeatedly until the next request.
     NowAndThen,
 }
 
@@ -73,18 +74,18 @@ impl Jobs {
         Self { looks }
     }
 
-    /// Looks for them now, and then no more.
+    /// Looks for jobs once, now.
     pub(super) fn look(&self) {
         let _ = self.looks.send(Look::Once);
     }
 
-    /// Looks for them while something is carried out.
+    /// Looks for jobs repeatedly while a call is carried out.
     pub(super) fn watch(&self) {
         let _ = self.looks.send(Look::NowAndThen);
     }
 }
 
-/// Goes with the driver that it looks for.
+/// Looks for jobs until its driver ends.
 struct JobSearch {
     service: Arc<Service>,
     caller: Caller,
@@ -127,12 +128,12 @@ impl JobSearch {
         };
         let jobs = jobs.into_iter().map(job).collect();
         let directory = self.directory.clone();
-        // If it cannot be written, they are not named.
+        // If the write fails, the jobs are not named later.
         let _ = blocking(move || note(&directory, jobs, as_of_run)).await;
     }
 }
 
-/// Writes down what is new. What an earlier keeper had is left to whoever tells of it.
+/// Writes the list if it changed. A list of an earlier keeper stays until `lost` reports it.
 fn note(directory: &Directory, jobs: Vec<Job>, as_of_run: u64) -> Result<(), ServiceError> {
     let seen = Seen { keeper_pid: directory.metadata()?.keeper_pid, jobs, as_of_run };
     let before: Seen = directory.read_json(JOBS).unwrap_or_default();
@@ -143,18 +144,18 @@ fn note(directory: &Directory, jobs: Vec<Job>, as_of_run: u64) -> Result<(), Ser
     Ok(directory.write_json(JOBS, &seen)?)
 }
 
-/// Those that went with a keeper, by name. They are told once.
+/// Returns the jobs that died with a keeper, by name. They are reported once.
 pub(super) fn lost(directory: &Directory) -> Vec<String> {
     let seen: Seen = directory.read_json(JOBS).unwrap_or_default();
     let keeper_pid = directory.metadata().ok().and_then(|metadata| metadata.keeper_pid);
     let (unseen, as_of_run) = (runs_since(directory, seen.as_of_run), last_run(directory));
-    // If it cannot be written, they are told again.
+    // If the write fails, they are reported again.
     let _ = directory.write_json(JOBS, &Seen { keeper_pid, jobs: Vec::new(), as_of_run });
     names(seen.jobs, &unseen)
 }
 
-/// Whether the session has another keeper than the one that was last looked at: it was
-/// lost, and whoever used it first was told.
+/// Whether the session has another keeper than at the last look: the session was lost,
+/// and its first user since then was told.
 pub(super) fn is_of_another_keeper(directory: &Directory) -> bool {
     let Ok(Seen { keeper_pid: Some(seen), .. }) = directory.read_json(JOBS) else { return false };
     directory
@@ -164,12 +165,12 @@ pub(super) fn is_of_another_keeper(directory: &Directory) -> bool {
         .is_some_and(|pid| pid != seen)
 }
 
-/// The newest thing that a session's history tells of: a run that is over, or a rewind.
+/// Returns the number of the newest entry in the session's history: a finished run or a rewind.
 fn last_run(directory: &Directory) -> u64 {
     directory.history().newest(1).last().map_or(0, |entry| entry.run.0)
 }
 
-/// Runs that were over after this one, as far as the history goes.
+/// Returns the finished runs after this one, as far as the history goes.
 fn runs_since(directory: &Directory, run: u64) -> BTreeSet<u64> {
     let entries = directory.history().newest(u64::MAX).into_iter();
     let runs = entries.filter(|entry| entry.event.is_none()).map(|entry| entry.run.0);
@@ -192,7 +193,7 @@ fn names(jobs: Vec<Job>, unseen: &BTreeSet<u64>) -> Vec<String> {
     names
 }
 
-/// Some runs in words.
+/// Returns runs in words.
 pub(super) fn named(runs: &BTreeSet<u64>) -> Option<String> {
     let (first, last) = (runs.first()?, runs.last()?);
     let before: Vec<String> = runs.iter().take(runs.len() - 1).map(u64::to_string).collect();

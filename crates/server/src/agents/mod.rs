@@ -1,14 +1,14 @@
-//! Agents: a session with a thread, and tasks that outlive whoever asked for them.
+//! Agents: a session with a thread, and tasks that outlive the client that gave them.
 //!
-//! What an agent does next is decided in `sessile_agent`, without I/O; here it is
-//! done. An agent is known by its session's id. Beside the session's records lie
-//! `agent.json`, which says how it was made, and `thread.jsonl`, from which alone
-//! it goes on after a crash. A task of an agent has a driver, one asynchronous task
-//! of the server's, which holds a lock on the thread: no two servers work on one.
+//! `sessile_agent` decides what an agent does next, without I/O; this module does it. An
+//! agent's id is its session's id. Beside the session's records lie `agent.json`, which
+//! says how the agent was made, and `thread.jsonl`, which alone is needed to go on after
+//! a crash. An agent at work has a driver, one asynchronous task of the server, which
+//! holds a lock on the thread: no two servers work on one thread.
 //!
-//! Keys of models come from where the configuration says: a file, which is read when a
-//! model is asked, or a variable, which is taken out of the environment when the server
-//! starts. They are nowhere else: in no file, log, thread or environment of a process.
+//! Keys of models come from the configured place: a file, which is read for each request,
+//! or a variable, which is taken out of the environment when the server starts. They are
+//! nowhere else: in no other file, log, thread or environment of a process.
 
 mod audit;
 mod commanded;
@@ -57,22 +57,22 @@ use thread_file::Identity;
 use tokio::sync::oneshot;
 use turns::Turns;
 
-/// What a server needs for its agents.
+/// The models and drivers of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Agents {
     models: BTreeMap<String, Arc<Model>>,
-    /// The file that models are added to, if callers may know it.
+    /// The configuration file for models, if callers may know its path.
     configuration: Option<PathBuf>,
-    /// Those that something is done for. A driver that has ended is replaced.
+    /// Agents with a driver. A driver that has ended is replaced.
     live: Mutex<HashMap<SessionId, Handle>>,
     /// Drivers of one agent are started one after the other: two at once would each take
     /// the other's lock on the thread for that of another server.
     starting: Turns,
-    /// An agent whose session is gone is brought back once.
+    /// Agents whose session is gone are brought back once, not concurrently.
     recovering: Turns,
     /// Forks of one agent are made one after the other.
     forking: Turns,
-    /// By the model's name: each has certificates of its own.
+    /// By the model's name: each has its own certificates.
     clients: Mutex<HashMap<String, reqwest::Client>>,
 }
 
@@ -86,8 +86,8 @@ impl Agents {
         Self { configuration: Some(file), ..self }
     }
 
-    /// What is said where there is no model. Who starts the local server does not know
-    /// that there is one to start again.
+    /// Returns the message for a server without models. Users of the local server do not
+    /// know that there is a server to restart.
     fn none(&self) -> String {
         match &self.configuration {
             Some(file) => format!(
@@ -102,7 +102,7 @@ impl Agents {
         }
     }
 
-    /// The model of this name, or the only one that there is.
+    /// Returns the model of this name, or the only one if no name is given.
     fn model(&self, name: Option<&str>) -> Result<Arc<Model>, ServiceError> {
         let known = || self.models.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         let refuse = |message: String| Err(ServiceError::new(ErrorCode::BadRequest, message));
@@ -120,7 +120,7 @@ impl Agents {
         }
     }
 
-    /// What an agent with a model of this name thinks with.
+    /// Returns the backend for an agent with this model.
     async fn backend(&self, name: &str) -> Result<Backend, ServiceError> {
         let model = self.model(Some(name))?;
         let client = self.client(&model).await?;
@@ -137,7 +137,7 @@ impl Agents {
     }
 }
 
-/// Whether an agent may have been made by the same order before.
+/// Whether the same request may have made the agent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Age {
     New,
@@ -145,8 +145,7 @@ enum Age {
 }
 
 impl Service {
-    /// Makes an agent: a new session with an empty thread, or a thread for a session
-    /// that is there.
+    /// Makes an agent: a new session with an empty thread, or a thread for an existing session.
     pub(crate) async fn create_agent(
         self: &Arc<Self>,
         caller: &Caller,
@@ -169,7 +168,7 @@ impl Service {
                 if thread_file::is_whole(&directory) {
                     return Ok(());
                 }
-                // The server died while it made the thread, which nobody knows yet.
+                // The server died while it made the thread, so no client knows this thread.
                 thread_file::remove(&directory)?;
             }
             let checkpoints = match new.checkpoints {
@@ -194,7 +193,7 @@ impl Service {
         blocking(move || AgentView::read(&place.directory, waiting)).await
     }
 
-    /// All agents that this caller may use, newest first.
+    /// Returns all agents that this caller may use, newest first.
     pub(crate) async fn agents(
         self: &Arc<Self>,
         caller: &Caller,
@@ -206,7 +205,7 @@ impl Service {
         };
         let sessions = self.sessions().clone();
         blocking(move || {
-            // Others have no agent, or have just been removed.
+            // Skips sessions without an agent, or just removed.
             let view = |id: SessionId| {
                 let directory = sessions.find(&id).ok()?;
                 AgentView::read(&directory, waiting.get(&id).cloned()).ok()
@@ -216,7 +215,7 @@ impl Service {
         .await
     }
 
-    /// Begins a task. It goes on, whatever becomes of the caller.
+    /// Begins a task. It goes on even if the caller goes away.
     pub(crate) async fn submit_task(
         self: &Arc<Self>,
         caller: &Caller,
@@ -238,7 +237,7 @@ impl Service {
         answered.await.map_err(|_| gone())?
     }
 
-    /// Takes an agent back: its thread, its interpreters and its files.
+    /// Rewinds an agent: its thread, its interpreters and its files.
     pub(crate) async fn rewind_agent(
         self: &Arc<Self>,
         caller: &Caller,
@@ -252,7 +251,7 @@ impl Service {
         answered.await.map_err(|_| gone())?
     }
 
-    /// The newest tasks, newest first.
+    /// Returns the newest tasks, newest first.
     pub(crate) async fn tasks(
         self: &Arc<Self>,
         caller: &Caller,
@@ -263,7 +262,7 @@ impl Service {
         blocking(move || TaskView::list(&place.directory, limit)).await
     }
 
-    /// Entries of a thread after one of them, and whether there are more.
+    /// Returns entries of a thread after a given one, and whether there are more.
     pub(crate) async fn thread(
         self: &Arc<Self>,
         caller: &Caller,
@@ -283,7 +282,7 @@ impl Service {
         .await
     }
 
-    /// Stops the task that is under way, if any.
+    /// Stops the current task, if any.
     pub(crate) async fn cancel_task(
         self: &Arc<Self>,
         caller: &Caller,
@@ -293,7 +292,7 @@ impl Service {
         self.driver(caller, id).await?.send(Order::Cancel).await
     }
 
-    /// Says whether a call may be performed.
+    /// Approves or denies a call.
     pub(crate) async fn decide_call(
         self: &Arc<Self>,
         caller: &Caller,
@@ -308,7 +307,7 @@ impl Service {
         answered.await.map_err(|_| gone())?
     }
 
-    /// What becomes of a task; waits for its end as long as is wanted.
+    /// Returns the state of a task; waits for its end for at most `wait`.
     pub(crate) async fn task(
         self: &Arc<Self>,
         caller: &Caller,
@@ -332,7 +331,7 @@ impl Service {
         blocking(move || TaskView::read(&place.directory, task)).await
     }
 
-    /// What happens in a thread, from after an entry on.
+    /// Follows the events of a thread, after a given entry.
     pub(crate) async fn follow_agent(
         self: &Arc<Self>,
         caller: &Caller,
@@ -342,7 +341,7 @@ impl Service {
         let place = self.place(caller, id).await?;
         let directory = place.directory.clone();
         let is_open = blocking(move || thread_file::is_open(&directory)).await?;
-        // A task that a crash has left is taken up by whoever looks at it.
+        // A task that a crash left open is resumed when a client follows it.
         let handle = match is_open {
             true => Some(self.driver(caller, id).await?),
             false => lock(&self.agents.live).get(id).cloned(),
@@ -350,13 +349,13 @@ impl Service {
         Ok(AgentFollower::new(place.directory.clone(), after, handle))
     }
 
-    /// Whether a task is under way. One that waits for somebody's word does not count: it
-    /// may wait for ever, and whoever says it starts a server that goes on with the task.
+    /// Whether a task is in progress. One that waits for approval does not count: it may
+    /// wait for ever, and the client that approves starts a server, which goes on with the task.
     pub(crate) fn has_tasks(&self) -> bool {
         lock(&self.agents.live).values().any(Handle::is_working)
     }
 
-    /// Goes on with the tasks that the last server has left.
+    /// Resumes the tasks that the last server left open.
     pub async fn resume_agents(self: &Arc<Self>) {
         let caller = Caller::owner();
         let Ok(ids) = self.session_ids(&caller).await else { return };
@@ -374,7 +373,7 @@ impl Service {
         }
     }
 
-    /// Whoever works for this agent, started if nobody does.
+    /// Returns the driver of this agent, and starts it if there is none.
     async fn driver(
         self: &Arc<Self>,
         caller: &Caller,
@@ -389,7 +388,7 @@ impl Service {
             match live.get(id).filter(|handle| handle.is_live()) {
                 Some(handle) if handle.works_on(found) => return Ok(handle.clone()),
                 // Its session was deleted, and another one is in its place. Without a
-                // handle it goes.
+                // handle, the driver ends.
                 Some(_) | None => live.remove(id),
             };
         }
@@ -405,7 +404,7 @@ impl Service {
         let (driver, handle) = Driver::new(self.clone(), caller.clone(), &place, opened, backend);
         let mut live = lock(&self.agents.live);
         live.retain(|_, handle| handle.is_live());
-        // The lock on the thread is ours, so nobody else can have put one here.
+        // This driver holds the lock on the thread, so no other can have been inserted.
         live.insert(id.clone(), handle.clone());
         drop(live);
         tokio::spawn(driver.work());
@@ -413,7 +412,7 @@ impl Service {
     }
 }
 
-/// A name that is none would have its calls carried out unasked.
+/// Refuses unknown names: a misspelt tool would run its calls without approval.
 fn check_tools(approve: &[String]) -> Result<(), ServiceError> {
     let known: Vec<String> = perform::tools().into_iter().map(|tool| tool.name).collect();
     match approve.iter().find(|name| *name != "*" && !known.contains(name)) {
@@ -428,7 +427,7 @@ fn check_tools(approve: &[String]) -> Result<(), ServiceError> {
     }
 }
 
-/// A limit that nothing counts towards would be none.
+/// Refuses a cost limit without prices: it would never be reached.
 fn check_cost(limits: &Limits) -> Result<(), ServiceError> {
     if limits.max_cost.is_none() || limits.price != Price::default() {
         return Ok(());

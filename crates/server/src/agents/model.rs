@@ -11,35 +11,36 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
-/// What a server's configuration says of a model.
+/// The configuration of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     pub name: String,
     pub wire: Wire,
-    /// Without the path of the format: `https://host/v1`.
+    /// Without the path of the wire format: `https://host/v1`.
     pub base_url: String,
-    /// As its server calls it.
+    /// The model's name at its server.
     pub model: String,
     pub key: Key,
     pub headers: BTreeMap<String, String>,
     pub price: Price,
     pub max_output_tokens: u32,
     pub stream: bool,
-    /// Certificates that its server's is checked against, besides the system's.
+    /// Certificates that its server is checked against, besides the system's.
     pub ca: Option<PathBuf>,
-    /// A program of the session that works in its place.
+    /// A program in the session that works in place of a model.
     pub command: Option<CommandAgent>,
 }
 
-/// What an agent thinks with.
+/// The model behind an agent.
 #[derive(Clone, Debug)]
 pub(super) enum Backend {
     Model {
         model: Arc<Model>,
         client: reqwest::Client,
     },
-    /// A task is open whose model the configuration does not have any more. It ends.
+    /// A task is open whose model is no longer configured. The task fails.
     Missing(Failure),
 }
 
@@ -62,13 +63,12 @@ impl Backend {
 /// A program that takes a task and writes JSON lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandAgent {
-    /// Its words. `{task}` in one of them stands for the task, which otherwise comes on
-    /// stdin.
+    /// Its arguments. `{task}` in one of them stands for the task, which otherwise comes on stdin.
     pub command: Vec<String>,
 }
 
-/// Where the key is. One in a file is read for each request, so that a new one is used
-/// at once, and is not kept.
+/// Where the key is. A key in a file is read for each request and not kept, so that a new
+/// key is used at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
     None,
@@ -77,7 +77,7 @@ pub enum Key {
 }
 
 /// A variable with a key. The server takes it out of its environment when it starts, and
-/// has it in its memory alone.
+/// keeps it only in memory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Variable {
     name: String,
@@ -97,7 +97,7 @@ impl std::fmt::Debug for Variable {
     }
 }
 
-/// More than any answer of a model.
+/// Size limit of a model's answer.
 const MAX_ANSWER: usize = 32 << 20;
 
 impl Key {
@@ -123,6 +123,15 @@ impl Key {
     }
 }
 
+/// Who hears of an answer while it comes.
+#[derive(Debug)]
+pub(super) struct Audience {
+    /// Its words, if somebody wants them.
+    pub(super) words: Option<Words>,
+    /// What it has used so far, as its server tells it.
+    pub(super) used: watch::Sender<Usage>,
+}
+
 /// What the model is asked, on its own: it goes to another task.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
@@ -132,7 +141,7 @@ pub(super) struct Question {
 }
 
 impl Model {
-    /// The variable that its key is in.
+    /// Returns the name of the variable that has its key.
     #[must_use]
     pub fn key_variable(&self) -> Option<String> {
         match &self.key {
@@ -141,7 +150,7 @@ impl Model {
         }
     }
 
-    /// What the variable of its key says.
+    /// Sets the value of its key's variable.
     #[must_use]
     pub fn with_key(self, said: Option<String>) -> Self {
         let key = match self.key {
@@ -151,15 +160,15 @@ impl Model {
         Self { key, ..self }
     }
 
-    /// What it is asked over.
+    /// Returns the HTTP client for this model.
     pub(super) async fn client(&self) -> Result<reqwest::Client, ServiceError> {
-        // An error says that it was installed before.
+        // Fails if it was installed before.
         let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
         let mut client = reqwest::Client::builder()
             .connect_timeout(Duration::from_secs(20))
-            // A request has the key in it, which is for nobody else.
+            // A request has the key in it, which no other server may get.
             .redirect(reqwest::redirect::Policy::none())
-            // A model may think for minutes before its first word.
+            // A model may think for minutes before its first token.
             .read_timeout(Duration::from_secs(600));
         if let Some(path) = &self.ca {
             let refuse = |why: String| {
@@ -181,17 +190,17 @@ impl Model {
         })
     }
 
-    /// The model's answer. Its words are told as they come, if somebody wants them.
+    /// The model's answer. What comes of it is told on the way.
     pub(super) async fn ask(
         &self,
         client: &reqwest::Client,
         question: &Question,
-        words: Option<&Words>,
+        audience: &Audience,
     ) -> Result<Reply, Failure> {
         let key = self.key.read().await?;
         // Some servers repeat what they were sent, and a failure is kept in the thread.
         let secrets: Vec<_> = key.iter().chain(self.headers.values()).cloned().collect();
-        let answer = self.post(client, question, words, key).await;
+        let answer = self.post(client, question, audience, key).await;
         answer.map_err(|failure| failure.without(&secrets))
     }
 
@@ -199,7 +208,7 @@ impl Model {
         &self,
         client: &reqwest::Client,
         question: &Question,
-        words: Option<&Words>,
+        audience: &Audience,
         key: Option<String>,
     ) -> Result<Reply, Failure> {
         let request = Request {
@@ -243,7 +252,7 @@ impl Model {
         }
         let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
         let reply = match kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
-            true => self.streamed(answer, words).await?,
+            true => self.streamed(answer, audience).await?,
             false => self.wire.reply(&whole(answer).await?)?,
         };
         if is_empty(&reply) {
@@ -256,7 +265,7 @@ impl Model {
     async fn streamed(
         &self,
         mut answer: reqwest::Response,
-        words: Option<&Words>,
+        audience: &Audience,
     ) -> Result<Reply, Failure> {
         let mut decoder = self.wire.decoder();
         let mut read = 0;
@@ -271,15 +280,17 @@ impl Model {
                 let failure = Failure::new(Fault::Nonsense, "the model's answer does not end");
                 return Err(failure.having_used(decoder.used()));
             }
-            for delta in decoder.push(&bytes)? {
-                words.into_iter().for_each(|words| words.tell(delta.0.clone()));
+            let deltas = decoder.push(&bytes)?;
+            audience.used.send_replace(decoder.used());
+            for delta in deltas {
+                audience.words.iter().for_each(|words| words.tell(delta.0.clone()));
             }
         }
         decoder.finish()
     }
 }
 
-/// Why the model's server does not answer what it was asked.
+/// Returns why the model's server refused a request.
 async fn refusal(answer: reqwest::Response) -> Failure {
     let status = answer.status();
     let header = |name: &str| {
@@ -287,7 +298,7 @@ async fn refusal(answer: reqwest::Response) -> Failure {
         value.map(str::to_owned)
     };
     if status.is_redirection() {
-        // What comes after the path may be somebody's secret.
+        // The query and the fragment may have a secret.
         let to = header("location").unwrap_or_default();
         let to = to.split(['?', '#']).next().unwrap_or_default();
         let said = format!("it sends requests on to {to:?}, where the key is not sent");
@@ -298,7 +309,7 @@ async fn refusal(answer: reqwest::Response) -> Failure {
     Failure::of_status(status.as_u16(), retry_after.as_deref(), &body)
 }
 
-/// A date in `Retry-After` as the number of seconds that the header may also have.
+/// Converts a date in `Retry-After` to seconds; a number stays as it is.
 fn in_seconds(text: &str, now: jiff::Timestamp) -> String {
     match jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text.trim()) {
         Ok(then) => then.duration_since(now).as_secs().max(0).to_string(),
@@ -314,7 +325,7 @@ fn is_empty(reply: &Reply) -> bool {
     });
     match reply.stop {
         Stop::Done | Stop::Calls => says_nothing,
-        // That is an answer in itself.
+        // An answer in itself.
         Stop::Length | Stop::Refused => false,
     }
 }
@@ -322,8 +333,8 @@ fn is_empty(reply: &Reply) -> bool {
 /// A token of English text has about four bytes.
 const BYTES_OF_A_TOKEN: usize = 4;
 
-/// A server that does not count tokens is no reason to know no limits: they are
-/// estimated, by the size of the request and of the answer.
+/// Estimates the tokens by the size of the request and the answer if the server does not
+/// count them, so that limits apply there too.
 fn counted(mut reply: Reply, asked: usize) -> Reply {
     if reply.usage == Usage::default() {
         let said: usize = reply.blocks.iter().map(size_of).sum();
@@ -353,7 +364,7 @@ async fn whole(mut answer: reqwest::Response) -> Result<Vec<u8>, Failure> {
     Ok(body)
 }
 
-/// The URL may have a secret in it, so it is left out.
+/// Leaves out the URL, which may have a secret in it.
 fn unreachable(error: reqwest::Error) -> Failure {
     let error = error.without_url();
     let mut why = error.to_string();

@@ -1,10 +1,10 @@
-//! Agents that go elsewhere: one bundle with the saved session, the thread and how the
-//! agent was made, and back.
+//! Moving agents: export to one bundle with the saved session, the thread and the
+//! profile, and import from it.
 //!
-//! A bundle may come from anywhere. It is sealed as saved sessions are, as a whole: one
-//! that this sessions directory has not sealed is taken only from a caller who trusts
-//! it, because what is in it will run, and be said to a model. Keys of models are not
-//! in it; the model is one of the server that it comes to.
+//! A bundle may come from anywhere. It is sealed as a whole, like saved sessions. A
+//! bundle that this sessions directory has not sealed is accepted only from a caller who
+//! trusts it, because its content will run and be sent to a model. Keys of models are not
+//! in it; the model is one of the importing server.
 
 use super::driver::Order;
 use super::profile::Profile;
@@ -32,27 +32,27 @@ const THREAD: &str = "thread.jsonl";
 const SESSION: &str = "session.sessile";
 const RECORD: &str = "record.json";
 
-/// More than how an agent was made can take.
+/// Size limit of `agent.json`.
 const MAX_PROFILE: u64 = 4 << 20;
 const PARTS: u32 = 16;
 
-/// An agent in a file without a name.
+/// An exported agent, in a file without a name.
 #[derive(Debug)]
 pub(crate) struct Exported {
     pub(crate) file: File,
     pub(crate) length: u64,
-    /// How long its thread was.
+    /// The number of entries in its thread.
     pub(crate) entries: u64,
     pub(crate) as_of_run: RunNo,
-    /// How many things of the session could not be carried.
+    /// How many parts of the session could not be carried.
     pub(crate) left: usize,
 }
 
-/// How an agent is to go on.
+/// How an agent is to be imported.
 #[derive(Debug)]
 pub(crate) struct ImportOrder {
     pub(crate) restore: RestoreOrder,
-    /// Which of this server's models; the one of the same name when absent.
+    /// One of this server's models; the one of the same name when absent.
     pub(crate) model: Option<String>,
 }
 
@@ -62,18 +62,18 @@ pub(crate) struct Imported {
     pub(crate) session: RestoredSession,
 }
 
-/// Where an agent has gone, and what of it.
+/// Where an agent has moved to, and its state when it was exported.
 #[derive(Debug)]
 pub(crate) struct MovedAway {
     pub(crate) to: Moved,
-    /// How long its thread was when it was exported.
+    /// The number of entries in its thread when it was exported.
     pub(crate) entries: u64,
     /// The newest run that was exported.
     pub(crate) as_of_run: Option<u64>,
 }
 
 impl Service {
-    /// An agent as a file: session, files, thread, and how it was made.
+    /// Exports an agent to a file: session, files, thread and profile.
     pub(crate) async fn export_agent(
         self: &Arc<Self>,
         caller: &Caller,
@@ -83,7 +83,7 @@ impl Service {
         let place = self.place(caller, id).await?;
         let directory = place.directory.clone();
         let before = blocking(move || exportable(&directory)).await?;
-        // After a rewind the state is of an earlier run than the last in the history.
+        // After a rewind, the state belongs to an earlier run than the last in the history.
         let newest = self.history(caller, id, 1).await?.last().map(|entry| entry.run);
         let saved = self.hand_out(caller, id, SaveOrder { files, wait: false }).await?;
         let (directory, sessions) = (place.directory.clone(), self.sessions().clone());
@@ -99,7 +99,7 @@ impl Service {
         .await
     }
 
-    /// An agent of such a file, in a session of its own.
+    /// Imports an agent from such a file, into a new session.
     pub(crate) async fn import_agent(
         self: &Arc<Self>,
         caller: &Caller,
@@ -112,7 +112,7 @@ impl Service {
         let limit = self.limits().restored;
         let bundle = blocking(move || Bundle::open(&sessions, file, trust, limit)).await?;
         let Bundle { mut profile, mut entries, session } = bundle;
-        // Of two servers, only the names of models may be the same.
+        // Two servers have no more in common than the names of models.
         let model = match &order.model {
             Some(name) => self.agents.model(Some(name))?,
             None => match self.agents.model(Some(&profile.model)) {
@@ -121,7 +121,7 @@ impl Service {
             },
         };
         profile.model.clone_from(&model.name);
-        // The seal, or the caller's word, is for the file as a whole.
+        // The seal, or the caller's trust, covers the whole file.
         let restore = RestoreOrder { trust: Trust::Given, ..order.restore };
         let session = self.restore(caller, Source::File(session), restore).await?;
         let id = session.metadata.session_id.clone();
@@ -140,14 +140,14 @@ impl Service {
         })
         .await;
         if let Err(error) = made {
-            // A session without its agent is not what was asked for.
+            // A session without its agent is of no use to the client.
             let _ = self.end(caller, &id).await;
             return Err(error);
         }
         Ok(Imported { agent: self.agent(caller, &id).await?, session })
     }
 
-    /// The agent goes on elsewhere: it says so from now on, and its session ends.
+    /// Marks an agent as moved, and ends its session.
     pub(crate) async fn move_agent(
         self: &Arc<Self>,
         caller: &Caller,
@@ -177,7 +177,7 @@ impl Service {
 
 const IN_USE: &str = "a task of this agent is not over; wait for it, or cancel it";
 
-/// How long the thread is of an agent that nobody works for.
+/// Returns the number of entries of an idle agent's thread.
 fn exportable(directory: &Directory) -> Result<u64, ServiceError> {
     let digest = thread_file::digest(directory)?;
     if let Some(moved) = &digest.moved {
@@ -194,7 +194,7 @@ pub(super) fn elsewhere(Moved { url, session_id }: &Moved) -> ServiceError {
     ServiceError::new(ErrorCode::AgentMoved, message)
 }
 
-/// What is shown to everybody who asks for the agent.
+/// Checks the address, which is shown to everybody who asks for the agent.
 fn check(to: &Moved) -> Result<(), ServiceError> {
     let refuse = |message: &str| Err(ServiceError::bad_request(message));
     let is_plain =
@@ -236,7 +236,7 @@ fn pack(
         writer.add(RECORD, Kind::Agent, &audit::bytes(directory, &profile, &digest))?;
         file.seek(SeekFrom::Start(0)).map_err(bundle::Error::Read)?;
         writer.add_reader(SESSION, Kind::Saved, length, &mut file)?;
-        // Without a secret it is nobody's, and has to be trusted.
+        // Without a secret it stays unsealed, and has to be trusted.
         if let Ok(secret) = sessions.secret() {
             writer.seal(&Key::new(secret))?;
         }
@@ -249,7 +249,7 @@ fn pack(
     Ok(Exported { file, length, entries, as_of_run: view.as_of_run, left: view.left.len() })
 }
 
-/// A bundle that was checked: nothing was made of it yet.
+/// A checked bundle. Nothing was created from it yet.
 struct Bundle {
     profile: Profile,
     entries: Vec<Entry>,
@@ -295,8 +295,8 @@ impl Bundle {
 const UNTRUSTED: &str = "the agent was not exported from this server's sessions directory, and \
     importing it runs code that is in it; ask with trust if you trust whoever made it";
 
-/// A thread that can be gone on with: whole, and with nothing under way. A task that is
-/// under way would have the server carry out what is in the file.
+/// Parses a thread that can be continued: complete, and with no task in progress. With an
+/// open task, the server would carry out what the file says.
 fn entries(thread: &[u8], id: &ThreadId) -> Result<Vec<Entry>, ServiceError> {
     let refuse = |why: &dyn std::fmt::Display| {
         ServiceError::new(ErrorCode::BadFile, format!("{THREAD}: {why}"))
@@ -318,7 +318,7 @@ fn entries(thread: &[u8], id: &ThreadId) -> Result<Vec<Entry>, ServiceError> {
     }
 }
 
-/// What an import answers about the session.
+/// Returns the answer about the imported session.
 pub(crate) fn restored(session: &RestoredSession) -> answer::Restored {
     answer::Restored::of(&session.metadata, &session.manifest, &session.left, session.has_files)
 }

@@ -1,4 +1,4 @@
-//! Carrying out a call of a tool, once.
+//! Performs a tool call once.
 
 use super::files::{self, Done};
 use super::storing::{NotKept, Storing};
@@ -23,10 +23,10 @@ use std::sync::{Arc, Mutex};
 
 const RUNTIME: &str = "runtime";
 
-/// A run is waited for in pieces: a keeper that is killed meanwhile is found out.
+/// A run is awaited in pieces, so that a keeper killed meanwhile is noticed.
 const PIECE_MS: u64 = 60_000;
 
-/// The tools of an agent, as its model is told of them.
+/// Returns the tools of an agent, as declared to its model.
 pub(super) fn tools() -> Vec<Tool> {
     let schema = tool::schema();
     let runtime = Tool {
@@ -37,7 +37,7 @@ pub(super) fn tools() -> Vec<Tool> {
     std::iter::once(runtime).chain(file_tools()).collect()
 }
 
-/// Which session it is, is not the model's to say.
+/// Hides the parameters that choose the session: the model has no choice.
 fn parameters(schema: &Value) -> Value {
     let found = ["input_schema", "parameters"].into_iter().find_map(|name| schema.get(name));
     let mut parameters = found.unwrap_or(schema).clone();
@@ -49,27 +49,27 @@ fn parameters(schema: &Value) -> Value {
     parameters
 }
 
-/// What is under way in the session.
+/// The operation in progress in the session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Running(Arc<Mutex<UnderWay>>);
 
 #[derive(Debug, Default)]
 struct UnderWay {
-    /// The run that a call has led to, while it is going.
+    /// The run of the call, while it is going.
     run: Option<RunNo>,
-    /// What has become of the session meanwhile, and is not in the thread yet.
+    /// What became of the session meanwhile, and is not yet in the thread.
     became: Vec<Continuity>,
-    /// It is to stop, also if it has not begun yet.
+    /// It is to stop, even if it has not begun yet.
     is_stopped: bool,
 }
 
 impl Running {
-    /// Something new is under way.
+    /// Marks the start of an operation.
     pub(super) fn begin(&self) {
         lock(&self.0).is_stopped = false;
     }
 
-    /// What is under way is to stop: the run to interrupt, if there is one yet.
+    /// Stops the operation, and returns the run to interrupt, if there is one yet.
     pub(super) fn stop(&self) -> Option<RunNo> {
         let mut under_way = lock(&self.0);
         under_way.is_stopped = true;
@@ -88,7 +88,7 @@ impl Running {
         lock(&self.0).run = run;
     }
 
-    /// The session was looked for.
+    /// Notes what became of the session.
     pub(super) fn became(&self, continuity: Continuity) {
         if !continuity.is_live() {
             lock(&self.0).became.push(continuity);
@@ -100,8 +100,8 @@ impl Running {
     }
 }
 
-/// How often a call is asked for whose keeper is killed meanwhile. The key stays the
-/// same, so that it is carried out once.
+/// How often a call is tried if its keeper is killed meanwhile. The key stays the same,
+/// so that it is carried out once.
 const ATTEMPTS: u32 = 3;
 
 pub(super) struct CallExecution {
@@ -117,7 +117,7 @@ pub(super) struct CallExecution {
 }
 
 impl CallExecution {
-    /// Whatever goes wrong is an outcome, too: the model reads it.
+    /// Performs the call. A failure is an outcome as well: the model reads it.
     pub(super) async fn carry_out(self) -> Input {
         match self.secure().await {
             Ok(()) => {}
@@ -141,8 +141,8 @@ impl CallExecution {
         input.unwrap_or_else(|error| Input::Performed(self.failed(&error, run)))
     }
 
-    /// Has the store know of what this is about to do. A call for a file does nothing
-    /// before its intent is known.
+    /// Waits until the store knows of the call. A file call has no effect before its
+    /// intent is known, so it need not wait before that.
     async fn secure(&self) -> Result<(), NotKept> {
         match is_for_files(&self.call.tool) && self.intent.is_none() {
             true => Ok(()),
@@ -150,7 +150,8 @@ impl CallExecution {
         }
     }
 
-    /// The session may have ended for want of use, or lost its keeper, since the last call.
+    /// Brings the session back if it has ended for lack of use, or lost its keeper, since
+    /// the last call.
     async fn wake(&self) -> Result<(), ServiceError> {
         let continuity = self.service.wake_agent(&self.caller, &self.session).await?;
         self.running.became(continuity);
@@ -184,7 +185,7 @@ impl CallExecution {
             }
         };
         let mut exec = run.order();
-        // Only the first of all orders with this key starts a run.
+        // Only the first of all requests with this key starts a run.
         exec.key = Some(self.key.clone());
         let mut attempt = 1;
         let (begun, done) = loop {
@@ -203,13 +204,13 @@ impl CallExecution {
         text::fit(&mut answer, tool::MOST_BESIDES);
         let mut outcome = self.outcome(&answer, Some(begun));
         if let Some(gone) = blocking(move || Ok(gone_workspace(&place.directory))).await? {
-            // A shell that stands in it goes on, and says little of it.
+            // A shell whose working directory is gone continues without a clear message.
             let _ = write!(outcome.text, "\n(the workspace {} is gone)", gone.display());
         }
         Ok(outcome)
     }
 
-    /// The run of this order, when it is over.
+    /// Runs the command and returns it when it is over.
     async fn done(&self, exec: Exec) -> Result<(RunNo, Box<Completed>), ServiceError> {
         let begun = self.service.begin(&self.caller, &self.session, exec).await?;
         let became = self.service.became(&self.caller, &self.session, &begun.continuity).await?;
@@ -217,7 +218,7 @@ impl CallExecution {
         let run = begun.answer;
         self.running.set(Some(run));
         if self.running.is_stopped() {
-            // Whoever stopped it has found no run to interrupt.
+            // The stop came before there was a run to interrupt.
             self.service.interrupt(&self.caller, &self.session, Some(run)).await?;
         }
         loop {
@@ -249,7 +250,8 @@ impl CallExecution {
         Outcome { call: self.call.id.clone(), text, is_error, run: run.map(|run| run.0) }
     }
 
-    /// The files as the session sees them. A sandbox is seen through what runs in it.
+    /// Returns the files as the session sees them. A sandbox's files are reached through
+    /// a process in it.
     async fn workspace(&self) -> Result<Workspace, ServiceError> {
         let place = self.service.place(&self.caller, &self.session).await?;
         let directory = place.directory.clone();

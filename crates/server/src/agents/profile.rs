@@ -9,38 +9,38 @@ use sessile_agent::thread::{Entry, FORMAT, What};
 use sessile_agent::{Approval, Checkpoints, Config, Worker};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What an agent is to be.
+/// A request for a new agent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NewAgent {
-    /// A session that is there; without it, one is started.
+    /// An existing session; when absent, one is started.
     pub(crate) session: Option<String>,
     pub(crate) start: StartSession,
     pub(crate) model: Option<String>,
     pub(crate) instructions: Option<String>,
-    /// Tools whose calls the caller wants to be asked about; `*`: all.
+    /// Tools whose calls need the caller's approval; `*`: all.
     pub(crate) approve: Vec<String>,
-    /// How many steps can be taken back; as the workspace allows if not said.
+    /// How many steps can be taken back; depends on the workspace when absent.
     pub(crate) checkpoints: Option<u32>,
 }
 
-/// Marks of the session that are kept, to take steps back.
+/// The checkpoints of the session that are kept for rewinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeptCheckpoints {
     /// 0: none are taken.
     pub(super) keep: u32,
-    /// With the files of the workspace.
+    /// Whether they include the files of the workspace.
     pub(super) files: bool,
 }
 
-/// What is kept for an agent that says nothing of it.
+/// How many are kept by default.
 const KEPT: u32 = 10;
-/// A workspace of this size is walked through in some milliseconds, and the first
-/// checkpoint of it does not fill a disk.
+/// A workspace of this size is walked in some milliseconds, and its first checkpoint does
+/// not fill a disk.
 const SMALL_ENTRIES: usize = 20_000;
 const SMALL_BYTES: u64 = 512 << 20;
 
 impl KeptCheckpoints {
-    /// With the files, if there are not too many of them.
+    /// Returns the default for a workspace: with its files, if they are few and small.
     pub(super) fn fitting(workspace: &std::path::Path) -> Self {
         let mut bytes = 0;
         let mut walk = ignore::WalkBuilder::new(workspace);
@@ -53,7 +53,7 @@ impl KeptCheckpoints {
     }
 }
 
-/// `agent.json`. No key is in it.
+/// The content of `agent.json`. It has no key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Profile {
     pub(super) thread_id: ThreadId,
@@ -65,12 +65,12 @@ pub(super) struct Profile {
     pub(super) created_ms: u64,
     #[serde(default)]
     pub(super) checkpoints: KeptCheckpoints,
-    /// The thread that was lost when it began anew.
+    /// The thread that was lost when the agent began anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) previous: Option<Previous>,
 }
 
-/// What an agent has had before it began anew.
+/// What an agent had before it began anew.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Previous {
     pub(super) thread_id: String,
@@ -109,17 +109,17 @@ impl Profile {
         })
     }
 
-    /// Of an agent of which is not known how it was made.
+    /// Returns the profile of an agent whose own is unknown.
     pub(super) fn of_unknown(model: &Model) -> Result<Self, ServiceError> {
         Self::new(&NewAgent::default(), model, KeptCheckpoints::default())
     }
 
-    /// Of a fork.
+    /// Returns the profile of a fork.
     pub(super) fn forked(self) -> Result<Self, ServiceError> {
         Ok(Self { thread_id: new_thread_id()?, created_ms: now_ms(), previous: None, ..self })
     }
 
-    /// Of an agent that begins anew: it is as old as it was, and has had as many tasks.
+    /// Returns the profile of an agent that begins anew. It keeps its age and its task count.
     pub(super) fn anew(self, record: &Record) -> Result<Self, ServiceError> {
         let thread_id = record.thread_id.clone();
         let previous = Some(Previous { thread_id, tasks: record.task_count });

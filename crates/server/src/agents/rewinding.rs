@@ -1,5 +1,5 @@
-//! Steps that are taken back: the session is marked before they do anything, and goes
-//! back with the thread.
+//! Taking back steps: a checkpoint of the session is taken before a step does anything,
+//! and the session is rewound to it with the thread.
 
 use super::driver::AgentRewound;
 use super::perform::Running;
@@ -18,14 +18,14 @@ fn name_of(step: u64) -> String {
     format!("{PREFIX}{step}")
 }
 
-/// Marking a session.
+/// Takes a checkpoint before a step.
 pub(super) struct Marking {
     pub(super) service: Arc<Service>,
     pub(super) caller: Caller,
     pub(super) session: SessionId,
     pub(super) step: u64,
     pub(super) files: bool,
-    /// Older marks, which go.
+    /// Older checkpoints to drop.
     pub(super) surplus: Vec<String>,
     pub(super) running: Running,
 }
@@ -34,15 +34,15 @@ impl Marking {
     pub(super) async fn take(self) -> Input {
         let Self { service, caller, session, step, files, surplus, running } = self;
         let name = name_of(step);
-        // What is told of it is told before what the step does.
+        // Changes of the session are recorded before what the step does.
         if let Ok(continuity) = service.wake_agent(&caller, &session).await {
             running.became(continuity);
         }
-        // Runs of others are not waited for: they may take all day.
+        // Does not wait for runs of others: they may take all day.
         let new = NewCheckpoint { name: Some(name.clone()), files, wait: false };
         let checkpoint = match service.checkpoint(&caller, &session, new).await {
             Ok(_) => Checkpoint { step, name: Some(name), files, error: None },
-            // It was taken, and a crash came before that was written down.
+            // It was taken, and a crash came before that was recorded.
             Err(error) if error.code == ErrorCode::CheckpointExists => {
                 Checkpoint { step, name: Some(name), files, error: None }
             }
@@ -52,7 +52,7 @@ impl Marking {
             }
         };
         for name in surplus {
-            // It may have gone with a keeper.
+            // Fails if it went with a keeper.
             let which = DropCheckpoints::Named(vec![name]);
             let _ = service.drop_checkpoints(&caller, &session, which).await;
         }
@@ -60,8 +60,9 @@ impl Marking {
     }
 }
 
-/// Marks that go when another one is taken. A few at a time: those before them have
-/// gone already. The first one of the last task stays, by which that is taken back.
+/// Returns the checkpoints to drop when another one is taken: a few at a time, since
+/// those before them are gone already. The first one of the last task stays, so that the
+/// task can be taken back.
 pub(super) fn surplus(entries: &[ThreadEntry], keep: u32) -> Vec<String> {
     let mut marks: Vec<Mark> = Vec::new();
     let mut task = 0;
@@ -81,7 +82,7 @@ pub(super) fn surplus(entries: &[ThreadEntry], keep: u32) -> Vec<String> {
     let of_last = marks.first().map_or(0, |mark| mark.task);
     let goes = |(at, mark): &(usize, Mark)| {
         let is_needed = !begins && mark.is_first && mark.task == task;
-        // The one that was kept for the task before.
+        // The one that was kept for the previous task.
         let was_needed = begins && mark.is_first && mark.task == of_last;
         !is_needed && (*at < kept + 2 || was_needed)
     };
@@ -92,11 +93,11 @@ pub(super) fn surplus(entries: &[ThreadEntry], keep: u32) -> Vec<String> {
 struct Mark {
     name: String,
     task: u64,
-    /// Of its task.
+    /// The first of its task.
     is_first: bool,
 }
 
-/// Rewinds of the session that the thread does not know of: number and note.
+/// Returns the rewinds of the session that are not in the thread: number and note.
 pub(super) fn unknown_to(agent: &Agent, history: &[Entry]) -> Vec<(u64, String)> {
     let mut first = u64::MAX;
     let mut known = Vec::new();
@@ -123,7 +124,7 @@ pub(super) fn unknown_to(agent: &Agent, history: &[Entry]) -> Vec<(u64, String)>
 
 type Said = Result<Box<RewoundView>, ServiceError>;
 
-/// Who waits for a rewind, and what the session has said of it.
+/// The client that waits for a rewind, and the session's answer.
 #[derive(Debug, Default)]
 pub(super) struct Rewinder {
     waiting: Option<oneshot::Sender<Result<AgentRewound, ServiceError>>>,
@@ -136,7 +137,7 @@ impl Rewinder {
         *lock(&self.said) = None;
     }
 
-    /// Takes the session back.
+    /// Rewinds the session.
     pub(super) fn take_back(
         &self,
         service: Arc<Service>,
@@ -164,7 +165,7 @@ impl Rewinder {
         }
     }
 
-    /// Tells how it ended.
+    /// Sends the result to the client.
     pub(super) fn answer(&mut self, agent: &Agent) {
         let Some(waiting) = self.waiting.take() else { return };
         let session = match lock(&self.said).take() {
@@ -183,17 +184,21 @@ impl Rewinder {
     }
 }
 
-/// The mark is not there any more: which steps there still are marks of.
+/// Returns the error for a missing checkpoint, with the steps that still have one.
 fn gone<'n>(names: impl Iterator<Item = &'n str>) -> ServiceError {
     let steps = names.filter_map(|name| name.strip_prefix(PREFIX)?.parse::<u64>().ok());
     let back: Vec<String> = steps.map(|step| step.saturating_sub(1).to_string()).collect();
     let known = match &back[..] {
-        [] => "none can be gone back to any more".to_owned(),
-        steps => format!("those that can be gone back to: {}", steps.join(", ")),
+        [] => "it can go back to none any more".to_owned(),
+        steps => format!("it can go back to: {}", steps.join(", ")),
     };
-    let message = format!("the session's checkpoint for that step has gone; {known}");
-    ServiceError::new(ErrorCode::CheckpointNotFound, message)
+    let message = format!("the agent does not keep this step any more; {known}");
+    ServiceError::new(ErrorCode::CheckpointNotFound, message).with_hint(LATER)
 }
+
+/// What to do when a step cannot be taken back.
+pub(super) const LATER: &str =
+    "go back to a later step; an agent's checkpoints (10) say how many of its last steps it keeps";
 
 #[cfg(test)]
 mod tests {
@@ -202,7 +207,7 @@ mod tests {
     use sessile_agent::ids::TaskNo;
     use sessile_agent::limits::Limits;
 
-    /// A thread of tasks with so many steps, each of which has a mark.
+    /// Returns a thread of tasks with these numbers of steps, each with a checkpoint.
     fn thread(steps: &[u64]) -> Vec<ThreadEntry> {
         let mut whats = Vec::new();
         let mut step = 0;
@@ -225,7 +230,7 @@ mod tests {
         assert_eq!(surplus(&thread(&[10]), 10), Vec::<String>::new());
         assert_eq!(surplus(&thread(&[11]), 10), ["agent-step-2"]);
         assert_eq!(surplus(&thread(&[30]), 10), ["agent-step-21", "agent-step-20"]);
-        // With the next task it is one among others.
+        // With the next task, it is one among others.
         let next = ["agent-step-21", "agent-step-20", "agent-step-1"];
         assert_eq!(surplus(&thread(&[30, 0]), 10), next);
         assert_eq!(surplus(&thread(&[30, 1]), 10), ["agent-step-22", "agent-step-21"]);

@@ -1,11 +1,11 @@
-//! Bringing an agent's record and thread to the store, if there is one.
+//! Copies an agent's record and thread to the store, if there is one.
 //!
-//! A thread whose session is saved there, too, goes there before a call is carried out
-//! (`secure`). Another machine that takes the session up then knows of each call that may
-//! have been carried out, and does not carry it out again; and this machine, once it has
-//! lost the session, carries out nothing more. That holds because the thread is written
-//! first and who has the session is read after it, while whoever takes the session up
-//! says so first and reads the thread after that.
+//! If the session is saved in the store, its thread is copied there before each call
+//! (`secure`). Another machine that takes up the session then knows of each call that may
+//! have been carried out, and does not repeat it; and this machine, once it has lost the
+//! session, carries out nothing more. This holds because the writer writes the thread
+//! before it reads who has the session, and the machine that takes it up claims the
+//! session before it reads the thread.
 
 use super::thread_file::{self, storage};
 use super::{audit, digest::MAX_THREAD};
@@ -18,25 +18,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// Where a thread is to be found.
+/// Where a thread is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
-    /// On this machine.
+    /// On this machine only.
     Here,
     /// In the store as well, with its session.
     Store,
 }
 
-/// What the store is told.
+/// What has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoreChange {
     /// The record has changed.
     Record,
-    /// The thread has grown, and the record says the same as before.
+    /// Only the thread has grown.
     Thread,
 }
 
-/// Why the store has not got it.
+/// Why something is not in the store.
 #[derive(Clone, Debug)]
 pub(super) enum NotKept {
     /// Another machine has the session.
@@ -44,15 +44,15 @@ pub(super) enum NotKept {
     Failed(ServiceError),
 }
 
-/// Waits between attempts: a store that is away for a moment is waited for.
+/// Delays between attempts, for a store that is briefly unavailable.
 const WAITS: [Duration; 3] =
     [Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(4)];
 
-/// Who waits for the answer, if anybody does.
+/// The waiting client, if any.
 type Answer = Option<oneshot::Sender<Result<(), NotKept>>>;
 
-/// Brings what there is to the store, one time after the other. Requests that come while
-/// it is at it are one.
+/// Copies to the store, one upload at a time. Requests that arrive during an upload are
+/// served together.
 #[derive(Clone, Debug)]
 pub(super) struct Storing {
     home: Home,
@@ -69,7 +69,7 @@ impl Storing {
         Self { home, requests: Some(requests) }
     }
 
-    /// Has it brought there some time soon.
+    /// Requests a copy without waiting for it.
     pub(super) fn keep(&self, change: StoreChange) {
         let is_wanted = match change {
             StoreChange::Record => true,
@@ -80,8 +80,8 @@ impl Storing {
         }
     }
 
-    /// Waits until the store has what is in the thread now. Nothing is waited for where
-    /// the thread is on this machine only.
+    /// Waits until the store has the current thread. Returns at once if the thread is
+    /// kept on this machine only.
     pub(super) async fn secure(&self) -> Result<(), NotKept> {
         let Some(requests) = self.requests.as_ref().filter(|_| self.home == Home::Store) else {
             return Ok(());
@@ -106,7 +106,7 @@ async fn bring(
 ) {
     while let Some(first) = requests.recv().await {
         let mut waiting: Vec<_> = first.into_iter().collect();
-        // Whatever was recorded before these came is in the file that is read now.
+        // The file is read after these requests, so it has everything recorded before them.
         while let Ok(more) = requests.try_recv() {
             waiting.extend(more);
         }
@@ -121,8 +121,7 @@ async fn bring(
 }
 
 impl Service {
-    /// Brings an agent's record to the store; with its thread, if its session is saved
-    /// there, too.
+    /// Copies an agent's record to the store; with its thread, if its session is saved there.
     async fn keep_agent(self: &Arc<Self>, id: &SessionId) -> Result<(), NotKept> {
         let (sessions, launcher, of) = (self.sessions().clone(), self.launcher(), id.clone());
         let kept = blocking(move || {
@@ -158,7 +157,7 @@ impl Service {
     }
 }
 
-/// The entries of a thread that a store has.
+/// Returns the entries of a stored thread.
 pub(super) fn entries(stored: &AgentFiles) -> Option<Vec<sessile_agent::thread::Entry>> {
     let thread = stored.thread.as_ref()?;
     let is_one = thread.text.len() as u64 <= MAX_THREAD;

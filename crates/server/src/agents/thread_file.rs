@@ -14,16 +14,16 @@ use std::path::PathBuf;
 const THREAD: &str = "thread.jsonl";
 pub(super) const AGENT: &str = "agent.json";
 
-/// A digest is kept at the latest after so many entries.
+/// A digest is written at the latest after this many entries.
 const UNDIGESTED: u64 = 256;
 
-/// A thread that somebody works on: the lock goes with the file.
+/// An open thread file. Closing it releases the lock.
 #[derive(Debug)]
 pub(super) struct ThreadFile {
     directory: Directory,
     file: File,
     digest: Digest,
-    /// Entries when the digest was last kept.
+    /// Number of entries when the digest was last written.
     digested: u64,
 }
 
@@ -59,14 +59,14 @@ fn new_file(directory: &Directory) -> Result<File, ServiceError> {
     }
 }
 
-/// A thread of its own for a session, with what is in it already.
+/// Creates the thread of a session, with these entries.
 pub(super) fn create(
     directory: &Directory,
     profile: &Profile,
     entries: &[Entry],
 ) -> Result<Digest, ServiceError> {
     let file = new_file(directory)?;
-    // First who it is: a thread without that could not be gone on with.
+    // The profile comes first: a thread without it could not be continued.
     directory.write_json(AGENT, profile).map_err(|e| storage("record", &e))?;
     let (digest, digested) = (Digest::default(), 0);
     let mut thread = ThreadFile { directory: directory.clone(), file, digest, digested };
@@ -78,12 +78,12 @@ pub(super) fn create(
     Ok(thread.digest)
 }
 
-/// Whether an agent was made here, to the end.
+/// Whether an agent was completely made here.
 pub(super) fn is_whole(directory: &Directory) -> bool {
     profile(directory).is_ok() && entries(directory).is_ok()
 }
 
-/// What is left of one that was not.
+/// Removes the thread of an unfinished agent.
 pub(super) fn remove(directory: &Directory) -> Result<(), ServiceError> {
     match std::fs::remove_file(path(directory)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -98,7 +98,7 @@ pub(super) fn exists(directory: &Directory) -> bool {
     directory.path().join(AGENT).exists()
 }
 
-/// Whether its thread is there, too: somebody may have deleted that alone.
+/// Whether its thread exists as well: the thread alone may have been deleted.
 pub(super) fn is_there(directory: &Directory) -> bool {
     exists(directory) && path(directory).exists()
 }
@@ -110,7 +110,7 @@ pub(super) fn profile(directory: &Directory) -> Result<Profile, ServiceError> {
     directory.read_json(AGENT).map_err(|e| storage("record", &e))
 }
 
-/// Takes the thread to work on it.
+/// Opens and locks the thread for a driver.
 pub(super) fn open(directory: &Directory) -> Result<Opened, ServiceError> {
     let profile = profile(directory)?;
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -132,7 +132,7 @@ pub(super) fn open(directory: &Directory) -> Result<Opened, ServiceError> {
     Ok(Opened { profile, entries, file, home })
 }
 
-/// For somebody who only looks.
+/// Opens the thread for reading, without the lock.
 pub(super) fn look(directory: &Directory) -> Result<File, ServiceError> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     match rustix::fs::open(path(directory), flags, Mode::empty()) {
@@ -154,12 +154,12 @@ fn all(file: &File) -> Result<Vec<Entry>, ServiceError> {
     }
 }
 
-/// The entries that there are, for somebody who only looks.
+/// Reads all entries, without the lock.
 pub(super) fn entries(directory: &Directory) -> Result<Vec<Entry>, ServiceError> {
     all(&look(directory)?)
 }
 
-/// The thread's bytes, up to its last entry that is whole.
+/// Returns the thread's bytes, up to the last complete entry.
 pub(super) fn bytes(directory: &Directory) -> Result<Vec<u8>, ServiceError> {
     let file = look(directory)?;
     let digest = Digest::read(directory, &file)?;
@@ -172,12 +172,12 @@ pub(super) fn digest(directory: &Directory) -> Result<Digest, ServiceError> {
     Digest::read(directory, &look(directory)?)
 }
 
-/// Whether a task is not over.
+/// Whether a task or a rewind is unfinished.
 pub(super) fn is_open(directory: &Directory) -> Result<bool, ServiceError> {
     Ok(digest(directory)?.is_open())
 }
 
-/// Which file it is: a session that begins anew has another one in its place.
+/// Identifies a thread file: a session that begins anew has another one in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     device: u64,
@@ -189,7 +189,7 @@ impl Identity {
         Self { device: found.dev(), inode: found.ino() }
     }
 
-    /// Of the thread that is in a directory now.
+    /// Returns the identity of the thread that is in a directory now.
     pub(super) fn in_directory(directory: &Directory) -> Option<Self> {
         Some(Self::of(&std::fs::symlink_metadata(path(directory)).ok()?))
     }
@@ -200,12 +200,12 @@ impl ThreadFile {
         Some(Identity::of(&self.file.metadata().ok()?))
     }
 
-    /// On disk when it returns: what is decided is done only then.
+    /// Appends an entry. It is on disk when this returns: only then are decisions carried out.
     pub(super) fn append(&mut self, entry: &Entry) -> Result<(), ServiceError> {
         self.write(entry)?;
         self.sync()?;
         if self.digest.entries - self.digested >= UNDIGESTED || !self.digest.is_open() {
-            // The thread has it all: a digest that is old means more to read.
+            // Can be lost: with an old digest, more of the thread is read.
             let _ = self.digest.keep(&self.directory);
             self.digested = self.digest.entries;
         }
@@ -221,7 +221,7 @@ impl ThreadFile {
         line.push(b'\n');
         let at = self.digest.bytes;
         let written = (|| {
-            // What a crash has left of a line is written over.
+            // Cuts off a partial line that a crash left.
             self.file.set_len(at)?;
             self.file.write_all_at(&line, at)
         })();

@@ -1,4 +1,4 @@
-//! One at a time, for each agent: what is done for one does not wait for another.
+//! One lock per agent: work for one agent does not wait for another.
 
 use crate::keepers::lock;
 use sessile_protocol::SessionId;
@@ -10,11 +10,11 @@ use tokio::sync::OwnedMutexGuard;
 pub(super) struct Turns(Mutex<HashMap<SessionId, Weak<tokio::sync::Mutex<()>>>>);
 
 impl Turns {
-    /// Waits until nobody else has the agent's turn.
+    /// Waits for the agent's lock.
     pub(super) async fn turn(&self, id: &SessionId) -> OwnedMutexGuard<()> {
         let turn = {
             let mut turns = lock(&self.0);
-            // Those that somebody has, or waits for, are held by them.
+            // A lock that is held or awaited is kept alive by its users.
             turns.retain(|_, turn| turn.strong_count() > 0);
             match turns.get(id).and_then(Weak::upgrade) {
                 Some(turn) => turn,

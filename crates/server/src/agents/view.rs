@@ -1,5 +1,6 @@
-//! What an agent is doing, and what has become of its tasks.
+//! What an agent is doing, and the state of its tasks.
 
+use super::continuing::IDLE;
 use super::digest::{Digest, TaskLine, entry_at};
 use super::profile::Profile;
 use super::thread_file;
@@ -11,7 +12,7 @@ use sessile_agent::limits::{Limit, Spent};
 use sessile_agent::model::Failure;
 use sessile_agent::thread::{Ending, Moved, What};
 use sessile_protocol::SessionId;
-use sessile_store::Directory;
+use sessile_store::{Directory, Metadata, SessionStatus};
 use std::fs::File;
 use utoipa::ToSchema;
 
@@ -25,6 +26,8 @@ pub(crate) enum Status {
     WaitingForApproval,
     /// It goes on elsewhere: `moved_to`
     Moved,
+    /// Somebody has ended its session: it takes no more tasks
+    Ended,
 }
 
 /// An agent
@@ -75,6 +78,7 @@ impl AgentView {
             (true, _, Some(_)) => Status::WaitingForApproval,
             (true, _, None) => Status::Running,
             (false, Some(_), _) => Status::Moved,
+            (false, None, _) if is_ended(&metadata) => Status::Ended,
             (false, None, _) => Status::Idle,
         };
         Ok(Self {
@@ -95,6 +99,11 @@ impl AgentView {
             continuity: digest.continuity,
         })
     }
+}
+
+/// One that nobody has used for a while goes on with its next task.
+fn is_ended(metadata: &Metadata) -> bool {
+    metadata.status == SessionStatus::Terminated && metadata.ended_by.as_deref() != Some(IDLE)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -166,7 +175,7 @@ impl TaskView {
         }
     }
 
-    /// The newest ones, newest first.
+    /// Returns the newest tasks, newest first.
     pub(super) fn list(directory: &Directory, limit: usize) -> Result<Vec<Self>, ServiceError> {
         let reader = Reader::open(directory)?;
         reader.digest.tasks.iter().rev().take(limit).map(|line| reader.view(line)).collect()

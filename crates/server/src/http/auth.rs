@@ -1,4 +1,5 @@
-//! Who calls, from where, and under which name: checked before anything else.
+//! Authentication: who calls, from which origin, and under which host name. Checked
+//! before anything else.
 
 use super::App;
 use super::error::Refused;
@@ -22,20 +23,20 @@ pub enum Access {
 #[derive(Debug)]
 pub struct Guard {
     pub access: Access,
-    /// Names that the server is called by, besides its loopback ones: a page
-    /// that has its own name point to us (DNS rebinding) uses another.
+    /// Names of the server, besides its loopback names. A page that points its own name
+    /// at this server (DNS rebinding) sends another one.
     pub hosts: Vec<String>,
-    /// Pages that may call from a browser, as `https://name:port`.
+    /// Origins that may call from a browser, as `https://name:port`.
     pub origins: Vec<String>,
-    /// How the server is reached: `http`, or `https`.
+    /// The scheme of this server: `http` or `https`.
     pub scheme: &'static str,
 }
 
-/// Tells the outer layers whose request it was, for the log: the token's name.
+/// The name of the token, passed to the outer layers for the log.
 #[derive(Clone, Debug)]
 pub(super) struct CalledBy(pub(super) Option<String>);
 
-/// Paths that say nothing about sessions, for probes and readers.
+/// Paths without data about sessions, for probes and documentation.
 const OPEN: [&str; 4] = ["/healthz", "/readyz", "/openapi.json", "/docs"];
 
 fn is_open(request: &Request) -> bool {
@@ -62,7 +63,7 @@ pub(super) async fn check(State(app): State<App>, mut request: Request, next: Ne
             response.extensions_mut().insert(called_by);
             response
         }
-        // A browser asks whether it may ask.
+        // A CORS preflight request.
         Ok(None) => preflight(request.headers()),
         Err(refusal) => refusal.into_response(),
     };
@@ -78,17 +79,17 @@ pub(super) async fn check(State(app): State<App>, mut request: Request, next: Ne
     response
 }
 
-/// Whose a request is, by what it says.
+/// What the headers of a request claim.
 enum Admitted {
-    /// A browser asks whether it may ask.
+    /// A CORS preflight request.
     Question,
     Owner,
-    /// Whoever has this token.
+    /// A caller with this token.
     Bearer(String),
 }
 
 impl Guard {
-    /// The caller; `None` for a browser's question about another origin.
+    /// Returns the caller; `None` for a CORS preflight request.
     async fn caller(&self, admitted: Admitted) -> Result<Option<Caller>, ServiceError> {
         match (admitted, &self.access) {
             (Admitted::Question, _) => Ok(None),
@@ -130,12 +131,12 @@ impl Guard {
         }
     }
 
-    /// What the server is called by. Every name in a request must be one of ours:
-    /// who reads it after us may go by another one of them.
+    /// Returns the host name of the request. Every name in the request must be one of
+    /// ours: a later reader of the request may use another one of them.
     fn host<'a>(&self, request: &'a Request) -> Result<&'a str, ServiceError> {
         let named = only(request.headers(), &header::HOST)?;
         let named = named.map(|host| host.to_str().unwrap_or_default());
-        // In the first line of a request to a proxy.
+        // The target in the request line, as sent to a proxy.
         let target = request.uri().authority().map(|authority| authority.as_str());
         for host in [named, target].into_iter().flatten() {
             if !self.knows_host(host) {
@@ -156,7 +157,7 @@ impl Guard {
         }
     }
 
-    /// The documentation's page and the like, which we serve ourselves.
+    /// Whether the origin is this server itself, such as the documentation page.
     fn is_own_page(&self, origin: &HeaderValue, host: &str) -> bool {
         let origin = origin.to_str().unwrap_or_default();
         let name = origin.split_once("://").filter(|(scheme, _)| *scheme == self.scheme);
@@ -182,7 +183,7 @@ impl Guard {
     }
 }
 
-/// A header that makes sense once.
+/// Returns a header that may appear only once.
 fn only<'a>(
     headers: &'a HeaderMap,
     name: &header::HeaderName,

@@ -1,4 +1,4 @@
-//! Reading requests, with refusals in our own words.
+//! Extractors for requests, with our own error messages.
 
 use super::App;
 use super::wire::whole;
@@ -47,12 +47,12 @@ fn is_json(headers: &HeaderMap) -> bool {
         || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-/// How much of a body that is too large is still taken, and how long: a client
-/// that is cut off in the middle of sending does not get to read why.
+/// How much of an oversized body is still read, and for how long: a client that is cut
+/// off while it sends does not read the refusal.
 const PATIENCE_BYTES: usize = 256 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whoever sends nothing for so long waits for the answer.
+/// A client that sends nothing for this long waits for the answer.
 const SILENCE: Duration = Duration::from_secs(1);
 
 fn cut_off() -> ServiceError {
@@ -71,7 +71,7 @@ async fn discard(chunks: &mut BodyDataStream) {
     let _ = tokio::time::timeout(PATIENCE, rest).await;
 }
 
-/// A file in a body: as large as may be, and never as a whole in memory.
+/// Receives a file in a body, of any permitted size, without holding all of it in memory.
 pub(super) async fn receive(
     service: &Service,
     headers: &HeaderMap,
@@ -96,9 +96,8 @@ pub(super) async fn receive(
     Ok(upload)
 }
 
-/// Passes a body on as it comes, of whatever size. When nobody takes it any more,
-/// the rest is taken all the same, up to a point: whoever is cut off in the middle
-/// of sending does not get to read why.
+/// Passes a body on as it comes, of any size. When the receiver is gone, the rest is
+/// still read, up to a limit: a client that is cut off while it sends does not read the refusal.
 pub(super) async fn pour(body: axum::body::Body, into: Sender<Piece>) {
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
@@ -114,7 +113,7 @@ pub(super) async fn pour(body: axum::body::Body, into: Sender<Piece>) {
     }
 }
 
-/// Nothing is to be in the body.
+/// Fails if the body is not empty.
 pub(super) async fn expect_nothing(body: axum::body::Body) -> Result<(), ServiceError> {
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
@@ -127,10 +126,10 @@ pub(super) async fn expect_nothing(body: axum::body::Body) -> Result<(), Service
     Ok(())
 }
 
-/// What a request's head says of its body.
+/// What the headers say about the body.
 struct Announced {
     length: Option<usize>,
-    /// The client sends it only when it is asked to go on.
+    /// The client sends the body only after `100 Continue`.
     is_held_back: bool,
 }
 
@@ -143,8 +142,8 @@ impl Announced {
     }
 }
 
-/// A body as a whole. One that says that it is too large is not kept at all, and
-/// one that does not say how large it is only up to the limit.
+/// Reads a body as a whole. A body announced as too large is not kept at all; one of
+/// unknown length is kept up to the limit.
 async fn read(
     body: axum::body::Body,
     Announced { length, is_held_back }: Announced,
@@ -156,14 +155,14 @@ async fn read(
     };
     let mut chunks = body.into_data_stream();
     if length.is_some_and(|length| length > limit) {
-        // To read is to ask for it.
+        // Reading would send `100 Continue`.
         if !is_held_back {
             discard(&mut chunks).await;
         }
         return Err(too_large());
     }
-    // Grown piece by piece, it would be there twice at the end; and what is only
-    // announced costs nothing yet.
+    // Reserved at once: a growing vector would hold the body twice at its last copy.
+    // Reserved memory costs nothing until it is used.
     let mut bytes = Vec::with_capacity(length.unwrap_or(0));
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| cut_off())?;
@@ -197,7 +196,7 @@ fn refuse_query(rejection: &QueryRejection) -> ServiceError {
     ServiceError::bad_request(format!("the query is not valid: {why}"))
 }
 
-/// The session in a path, by whatever the caller calls it.
+/// The session in a path, by id or name.
 pub(super) struct Session(pub(super) SessionId);
 
 impl FromRequestParts<App> for Session {
@@ -213,7 +212,7 @@ impl FromRequestParts<App> for Session {
     }
 }
 
-/// A call for the agent in a path, by its session. One whose session is gone goes on
+/// A call for the agent in a path, by its session. An agent whose session is gone goes on
 /// from what is left of it.
 pub(super) struct AgentCall {
     pub(super) service: Arc<Service>,
@@ -322,7 +321,7 @@ impl FromRequestParts<App> for SessionPort {
     }
 }
 
-/// What a path has in its places.
+/// Returns the parameters of a path.
 async fn within_path<T>(parts: &mut Parts, app: &App) -> Result<T, ServiceError>
 where
     T: DeserializeOwned + Send,

@@ -11,7 +11,7 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-/// As many checkpoints as a session keeps by itself, at the most.
+/// Upper limit for the number of automatic checkpoints that a session keeps.
 const MOST_KEPT: u64 = 1000;
 
 /// Forks to make.
@@ -148,8 +148,7 @@ impl From<UndoRequest> for Rewind {
     }
 }
 
-/// Checkpoints that a session takes by itself: how many it keeps, or that with
-/// more to say.
+/// Automatic checkpoints of a session: their number, or an object with more settings.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AutoCheckpoints(pub(super) Option<Auto>);
 

@@ -1,6 +1,5 @@
-//! What the API's description says beside what each call says of itself: how
-//! any call is refused, which fields exclude each other, and which answer's values
-//! the next call takes.
+//! Additions to the API's description that concern more than one call: refusals, fields
+//! that exclude each other, and links from one call's answer to the next call.
 
 use super::docs::Security;
 use super::wire;
@@ -70,8 +69,8 @@ pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-/// Whatever a call is refused for, it is told in the same form. A server that
-/// goes down, a keeper that does not answer, a disk that is full: 503.
+/// Adds the refusals. All have the same form. 503 stands for a server that shuts down, a
+/// keeper that does not answer, or a full disk.
 fn refusals(path: &str, operation: &mut Operation) {
     let statuses: &[_] = match path {
         "/healthz" => &[],
@@ -86,8 +85,8 @@ fn refusals(path: &str, operation: &mut Operation) {
     }
 }
 
-/// A parameter that may be left out is never `null`: a query or a header cannot
-/// say that.
+/// Removes `null` from the types of optional parameters: a query or a header cannot
+/// express it.
 fn values(operation: &mut Operation) {
     for parameter in operation.parameters.iter_mut().flatten() {
         if let RefOr::T(parameter) = parameter
@@ -100,7 +99,7 @@ fn values(operation: &mut Operation) {
     }
 }
 
-/// Calls that go on with a new session.
+/// Calls that can follow for a new session.
 const OF_A_SESSION: &[&str] = &[
     "show_session",
     "exec",
@@ -114,7 +113,7 @@ const OF_A_SESSION: &[&str] = &[
     "end_session",
 ];
 
-/// Calls that go on with a run.
+/// Calls that can follow for a run.
 const OF_A_RUN: &[&str] =
     &["show_run", "read_output", "send_input", "signal_run", "show_screen", "press_keys"];
 
@@ -148,7 +147,7 @@ fn links(operation: &mut Operation) {
     }
 }
 
-/// Fields that are not given together.
+/// Adds the fields that exclude each other.
 fn exclusions(description: &mut OpenApi) {
     let Some(components) = &mut description.components else { return };
     let mut either = |name: &str, alternatives: Vec<Object>| {
@@ -160,7 +159,7 @@ fn exclusions(description: &mut OpenApi) {
     let nothing = || ObjectBuilder::new().schema_type(Type::Null);
     let without = |field: &str| ObjectBuilder::new().property(field, nothing()).build();
     either("RewindRequest", vec![without("checkpoint"), without("runs")]);
-    // A session that begins from another has that one's shell.
+    // A session forked from another one has that one's shell.
     either("StartSession", vec![without("from"), without("shell")]);
     let plain = ObjectBuilder::new()
         .schema_type(SchemaType::Array(vec![Type::String, Type::Null]))

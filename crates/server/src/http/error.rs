@@ -1,4 +1,4 @@
-//! Errors as HTTP says them.
+//! Errors as HTTP responses.
 
 use super::wire::ErrorBody;
 use crate::service::{ErrorCode, ServiceError};
@@ -70,7 +70,7 @@ fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// Seconds after which it makes sense to try again.
+/// Returns the seconds to wait before another try.
 fn retry_after(status: StatusCode) -> Option<HeaderValue> {
     match status {
         StatusCode::TOO_MANY_REQUESTS => Some(HeaderValue::from_static("5")),
@@ -79,7 +79,7 @@ fn retry_after(status: StatusCode) -> Option<HeaderValue> {
     }
 }
 
-/// Tells the outer layers which refusal it was, for the metrics.
+/// The code of a refusal, passed to the outer layers for the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refused(pub(super) ErrorCode);
 

@@ -1,4 +1,4 @@
-//! What operators and their probes look at.
+//! Endpoints for operators and their probes.
 
 use super::App;
 use super::wire::{Health, Readiness};

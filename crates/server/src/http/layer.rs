@@ -1,4 +1,4 @@
-//! What a session in a sandbox has changed: told, applied, dropped.
+//! The changes of a session in a sandbox: show, apply and discard them.
 
 use super::body::{Body, Params, Session};
 use super::files::GivenPath;
@@ -125,7 +125,7 @@ fn bytes(paths: Option<Vec<String>>) -> Vec<Vec<u8>> {
     paths.unwrap_or_default().into_iter().map(String::into_bytes).collect()
 }
 
-/// Paths of a list with commas.
+/// Splits a list of paths at commas; `\,` is a comma in a path.
 fn split(list: &[u8]) -> Vec<Vec<u8>> {
     let mut paths = vec![Vec::new()];
     let mut rest = list.iter().copied().peekable();

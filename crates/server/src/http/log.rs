@@ -1,5 +1,5 @@
-//! One line in the log for each request: never a token, a query or a body, and
-//! of the path only its template and the session.
+//! One log line for each request: never a token, a query or a body, and of the path only
+//! its template and the session.
 
 use super::auth::CalledBy;
 use super::error::Refused;
@@ -18,8 +18,7 @@ pub(super) async fn requests(request: Request, next: Next) -> Response {
         path: request.extensions().get::<MatchedPath>().cloned(),
         session: session(request.uri().path()),
     };
-    // For traces: of no level that is logged by default, so that it costs
-    // nothing.
+    // For traces. Its level is not logged by default, so it costs nothing.
     let span = tracing::debug_span!(
         "request",
         method = call.method.as_str(),
@@ -80,7 +79,7 @@ impl Call {
     }
 }
 
-/// What an operator wants to know of: callers without permission, and limits.
+/// Whether an operator should see it: callers without permission, and limits.
 fn is_worth_a_look(status: StatusCode) -> bool {
     [
         StatusCode::UNAUTHORIZED,
@@ -91,7 +90,7 @@ fn is_worth_a_look(status: StatusCode) -> bool {
     .contains(&status)
 }
 
-/// The session in a path, if it is one by its form.
+/// Returns the session in a path, if it has the form of an id.
 fn session(path: &str) -> Option<SessionId> {
     let id = path.strip_prefix("/v1/sessions/")?.split('/').next()?;
     id.parse().ok()

@@ -1,4 +1,4 @@
-//! The HTTP API: `/v1`, its description, and what operators look at.
+//! The HTTP API: `/v1`, its description, and endpoints for operators.
 
 mod agents;
 mod auth;
@@ -41,7 +41,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// What every request needs.
+/// The state that every request needs.
 #[derive(Clone, Debug)]
 pub struct App {
     pub service: Arc<Service>,
@@ -50,10 +50,10 @@ pub struct App {
     pub mcp_wait: Duration,
 }
 
-/// What most calls give back.
+/// The result of most handlers.
 type Answer<T> = Result<Json<T>, ServiceError>;
 
-/// The same, where something was made.
+/// The result of handlers that create something.
 type Created<T> = Result<(StatusCode, Json<T>), ServiceError>;
 
 fn api() -> OpenApiRouter<App> {
@@ -120,22 +120,21 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(health::metrics))
 }
 
-/// The API's description.
+/// Returns the API's description.
 #[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
     description::complete(api().into_openapi())
 }
 
-/// Everything that is served over HTTP.
+/// Returns the router for everything that is served over HTTP.
 ///
-/// A client that stops in the middle of a request's body is waited for only so
-/// long.
+/// A client that stops in the middle of a request's body is dropped after `patience`.
 pub fn router(app: App, patience: Duration) -> Router {
     let mcp = crate::mcp::router(&app);
     router_with(app, mcp, patience)
 }
 
-/// The same with these routes of MCP.
+/// Returns the same with these MCP routes.
 pub(crate) fn router_with(app: App, mcp: Router<App>, patience: Duration) -> Router {
     let (router, description) = api().split_for_parts();
     let description = description::complete(description);
@@ -143,12 +142,12 @@ pub(crate) fn router_with(app: App, mcp: Router<App>, patience: Duration) -> Rou
     router
         .route_layer(middleware::from_fn_with_state(names, query::check))
         .merge(ports::router())
-        .merge(docs::router(description))
+        .merge(docs::router(&description))
         .merge(mcp)
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(app.clone(), auth::check))
-        // Bodies are limited where they are read.
+        // Each handler limits its own body.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn(log::requests))
         .layer(RequestBodyTimeoutLayer::new(patience))

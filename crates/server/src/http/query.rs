@@ -1,5 +1,5 @@
-//! Queries: a name that the description does not have, or that is there twice, is
-//! refused. Otherwise `?lmit=5` would be answered as if nothing was asked for.
+//! Checks queries: an unknown or repeated parameter is refused. Otherwise `?lmit=5` would
+//! be silently ignored.
 
 use super::description::operations;
 use crate::service::ServiceError;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use utoipa::openapi::path::{ParameterIn, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
 
-/// The names that each call knows.
+/// The parameters of each call.
 #[derive(Debug)]
 pub(super) struct Names(HashMap<String, HashMap<Method, Vec<String>>>);
 
@@ -24,7 +24,7 @@ impl Names {
     }
 
     fn check(&self, path: &str, method: &Method, query: &str) -> Result<(), InputError> {
-        // What a GET answers, a HEAD does, too, but for the body.
+        // A HEAD takes what the GET takes.
         let method = if *method == Method::HEAD { &Method::GET } else { method };
         let Some(known) = self.0.get(path).and_then(|methods| methods.get(method)) else {
             return Ok(());
@@ -60,7 +60,7 @@ fn of_path(item: &PathItem) -> HashMap<Method, Vec<String>> {
     known
 }
 
-/// Refuses what is not known before anything is done.
+/// Refuses unknown parameters before anything is done.
 pub(super) async fn check(
     State(names): State<Arc<Names>>,
     request: Request,

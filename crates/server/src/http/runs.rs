@@ -16,10 +16,10 @@ use sessile_gateway::answer::{self, Continuity};
 use sessile_protocol::{Exec, Language, ReadOutput};
 use utoipa::{IntoParams, ToSchema};
 
-/// Bytes of each stream in an answer when the caller does not say.
+/// Default for the bytes of each stream in an answer.
 const MAX_OUTPUT: u64 = 1 << 20;
 
-/// The longest that one request waits. Longer runs are asked for again.
+/// The longest time that one request waits. For a longer run, clients ask again.
 pub(super) const MAX_WAIT_MS: u64 = 24 * 3600 * 1000;
 
 impl wire::ExecRequest {
@@ -62,7 +62,7 @@ pub(super) fn wants_events(headers: &HeaderMap) -> bool {
     accept.filter_map(|value| value.to_str().ok()).any(|value| value.contains("text/event-stream"))
 }
 
-/// A run: its result, or what there is of it.
+/// Returns the response for a run: its result, or its output so far.
 fn respond(told: &RunAnswer, continuity: Option<Continuity>) -> Response {
     match told {
         RunAnswer::Finished(done) => {
@@ -284,7 +284,7 @@ pub(super) async fn output(
     let both = both_streams(&query)?;
     let (stdout_from, stderr_from) = match (both, stream) {
         (Some(cursor), _) => (cursor.stdout, cursor.stderr),
-        // The other stream is never waited for: its cursor is beyond all bytes.
+        // The other stream never ends the wait: its offset is beyond all bytes.
         (None, StreamName::Stdout) => (from, u64::MAX),
         (None, StreamName::Stderr) => (u64::MAX, from),
     };
@@ -310,7 +310,7 @@ pub(super) async fn output(
     Ok(Json(OutputAnswer::One(answer::OutputPiece::of(&bytes, next, view.phase))))
 }
 
-/// Where both streams are read from, if that is wanted.
+/// Returns the offsets of both streams, if the query has a cursor.
 fn both_streams(query: &OutputQuery) -> Result<Option<sessile_gateway::Cursor>, ServiceError> {
     let Some(text) = &query.cursor else { return Ok(None) };
     if query.stream.is_some() || query.from.is_some() {

@@ -1,4 +1,4 @@
-//! Sessions as files: saved, handed out, restored.
+//! Sessions as files: save, download, restore.
 
 use super::App;
 use super::body::{Body, Params, Session, expect_nothing, receive};
@@ -20,7 +20,7 @@ use std::io;
 use tokio::io::AsyncReadExt;
 use utoipa::{IntoParams, ToSchema};
 
-/// Bytes of a file that are sent at once.
+/// How many bytes of a file are sent at once.
 const PIECE: usize = 64 << 10;
 
 pub(super) const AS_OF_RUN: HeaderName = HeaderName::from_static("sessile-as-of-run");
@@ -95,7 +95,7 @@ fn attachment(id: &SessionId) -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("attachment"))
 }
 
-/// A file in pieces, each read when the one before is taken.
+/// Streams a file in pieces, each read when the one before is taken.
 pub(super) fn pieces(file: std::fs::File, guard: StreamGuard) -> Bytes {
     let file = tokio::fs::File::from_std(file);
     Bytes::from_stream(stream::try_unfold((file, guard), |(mut file, guard)| async move {

@@ -1,4 +1,4 @@
-//! What happens in a session, as server-sent events.
+//! The events of a session, as server-sent events.
 
 use super::body::{Params, Session};
 use super::stream::{KEEP_ALIVE, failure};
@@ -79,7 +79,7 @@ pub(super) async fn session_events(
                 let message = happening(&mut follower).await.transpose()?;
                 let (message, follower) = match message {
                     Ok(message) => (message, Some(follower)),
-                    // The client may come back with its last id.
+                    // The client may reconnect with its last id.
                     Err(error) => (failure(&error), None),
                 };
                 Some((Ok(message), (follower, guard)))
@@ -102,7 +102,7 @@ fn respond(events: impl Stream<Item = Result<Message, Infallible>> + Send + 'sta
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
 }
 
-/// Where a client that was here before goes on.
+/// Returns the position from which a reconnecting client continues.
 fn last_id<T: FromStr>(headers: &HeaderMap) -> Result<Option<T>, ServiceError> {
     let Some(last) = headers.get("last-event-id") else { return Ok(None) };
     let text = last.to_str().unwrap_or_default();
@@ -126,7 +126,7 @@ async fn happening(follower: &mut SessionFollower) -> Result<Option<Message>, Se
 }
 
 async fn accepted(follower: &mut RunsFollower) -> Option<Message> {
-    // A stream that fails ends; the client may come back with its last id.
+    // A failed stream ends; the client may reconnect with its last id.
     match follower.next().await.ok()?? {
         SessionEvent::Run(run) => {
             let data = json!(RunRow::from(&*run)).to_string();

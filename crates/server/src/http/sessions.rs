@@ -55,7 +55,7 @@ pub(super) async fn start(
     Body(body): Body<wire::StartSession>,
 ) -> Result<(StatusCode, Json<answer::Started>), ServiceError> {
     let program = body.ends_with_caller.then(|| calling_program(peer)).transpose()?;
-    // What was understood is compared, and not how it was written.
+    // Compares the parsed body, not its spelling.
     let key = runs::key(&headers)?.map(|key| OrderKey::new(key, &format!("session {body:?}")));
     let started = app.service.start_once(&caller, key, body.into()).await?;
     let metadata = started.metadata();

@@ -1,4 +1,4 @@
-//! A run's events as server-sent events.
+//! The events of a run, as server-sent events.
 
 use super::App;
 use super::body::SessionRun;
@@ -17,10 +17,10 @@ use sessile_protocol::{RunNo, SessionId};
 use std::convert::Infallible;
 use std::time::Duration;
 
-/// Within the patience of proxies, which close what is silent for a minute.
+/// Proxies close a connection that is silent for a minute.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// An event's data, the same over server-sent events and WebSocket.
+/// The data of an event, the same for server-sent events and WebSocket.
 #[derive(Debug, Serialize)]
 pub(super) struct EventData {
     seq: u64,
@@ -48,7 +48,7 @@ impl EventData {
     }
 }
 
-/// Where a client that was here before goes on.
+/// Returns the position from which a reconnecting client continues.
 pub(super) fn cursor(headers: &HeaderMap) -> Result<Cursor, ServiceError> {
     match headers.get("last-event-id") {
         None => Ok(Cursor::default()),
@@ -56,7 +56,7 @@ pub(super) fn cursor(headers: &HeaderMap) -> Result<Cursor, ServiceError> {
     }
 }
 
-/// Begins a run and streams it.
+/// Begins a run and streams its events.
 pub(super) async fn begin(
     app: App,
     caller: Caller,
@@ -124,7 +124,7 @@ impl Streaming {
                 data.continuity = self.continuity.take();
                 Message::default().id(cursor.to_string()).event(event.name()).json_data(data)
             }
-            // The stream ends here; the client may come back with its last id.
+            // The stream ends here; the client may reconnect with its last id.
             Err(error) => {
                 self.has_failed = true;
                 Ok(failure(&error))
@@ -134,7 +134,7 @@ impl Streaming {
     }
 }
 
-/// That a stream ends here, and why.
+/// Returns the event that says why a stream ends.
 pub(super) fn failure(error: &ServiceError) -> Message {
     let data = ErrorDetail::from(&**error);
     Message::default().event("error").json_data(data).unwrap_or_default()

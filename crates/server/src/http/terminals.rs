@@ -21,17 +21,17 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
-/// How long a screen is waited for when the caller does not say.
+/// Default for how long a request waits for a screen.
 const WAIT_MS: u64 = 10_000;
 
-/// How long a screen stands still that is taken for what comes of keys, when
-/// the caller does not say: longer than programs take between two writes.
+/// Default for how long a screen must be unchanged after keys: longer than programs pause
+/// between two writes.
 const SETTLE: Span = Span(50);
 
-/// What became of the wait, where the body has no place for it.
+/// Header for the outcome of the wait, for bodies that have no field for it.
 const WAIT_HEADER: &str = "sessile-wait";
 
-/// Whether a run gets a terminal: a size, or just yes.
+/// Whether a run gets a terminal: its size, or `true`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Terminal(pub(super) Option<TerminalSize>);
 
@@ -191,7 +191,7 @@ pub(super) async fn screen(
     Ok(response)
 }
 
-/// Drawn on another thread: a large screen takes its time.
+/// Draws on another thread: a large screen takes time.
 async fn picture(seen: Seen, format: Format) -> Result<Response, ServiceError> {
     match format {
         Format::Json | Format::Text => {}

@@ -1,4 +1,4 @@
-//! What sessions are doing: once, or as server-sent events.
+//! The activity of sessions: once, or as server-sent events.
 
 use super::body::Params;
 use super::runs::wants_events;
@@ -18,13 +18,13 @@ use std::convert::Infallible;
 use std::time::Duration;
 use utoipa::{IntoParams, ToSchema};
 
-/// More would be a load by itself, and shorter than what CPU is counted in.
+/// A shorter interval would be a load in itself, and below the resolution of CPU times.
 const LEAST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// As long as a caller that wants one answer, or a proxy, surely waits.
+/// Callers that want one answer, and proxies, wait at least this long.
 const MOST_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Between two events.
+/// Default interval between two events.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -93,7 +93,7 @@ pub(super) async fn top(
 struct Looking {
     watch: TopWatch,
     interval: Duration,
-    /// Until the next look: the first comes soon.
+    /// The time until the next look; the first one is short.
     pause: Duration,
     _guard: StreamGuard,
 }

@@ -6,15 +6,15 @@ use sessile_protocol::{Language, RunNo};
 use sessile_store::{Directory, Metadata};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Runs that are looked at for what they may have changed.
+/// How many runs are searched for lost changes.
 const LOOKED_AT: u64 = 1000;
 
-/// What a session is known to have lost: it is told once.
+/// File with the losses that were already reported: each is reported once.
 const LOST: &str = "lost.json";
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Told {
-    /// Kernels, with their last run then.
+    /// Lost kernels, each with its last run at that time.
     kernels: BTreeMap<Language, RunNo>,
     /// Runs that were going.
     runs: BTreeSet<RunNo>,
@@ -26,17 +26,17 @@ pub(super) struct Before {
     lost_runs: Vec<RunNo>,
     lost: Vec<String>,
     ran: Ran,
-    /// Runs that were lost, those included that were told before.
+    /// All lost runs, including those already reported.
     all_lost_runs: BTreeSet<RunNo>,
 }
 
-/// What each kernel has run.
+/// The runs of each kernel.
 type Ran = BTreeMap<Language, BTreeSet<RunNo>>;
 
 impl Before {
     pub(super) fn of(directory: &Directory) -> Self {
         let kernels = directory.state().into_iter().flat_map(|state| state.kernels);
-        // The run as of which each comes back, if it does.
+        // The run as of which each kernel comes back, if it does.
         let kept: BTreeMap<Language, Option<RunNo>> =
             kernels.map(|(language, saved)| (language, saved.comes_back_as_of())).collect();
         let history = directory.history().newest(LOOKED_AT);
@@ -58,11 +58,11 @@ impl Before {
         Self { as_of_run, lost_runs, lost, ran, all_lost_runs }
     }
 
-    /// What was lost up to now is not told again.
+    /// Marks everything lost up to now as reported.
     pub(super) fn remember(&self, directory: &Directory) {
         let last = self.ran.iter().filter_map(|(language, runs)| Some((*language, *runs.last()?)));
         let told = Told { kernels: last.collect(), runs: self.all_lost_runs.clone() };
-        // If it cannot be written, it is told twice.
+        // If the write fails, it is reported twice.
         let _ = directory.write_json(LOST, &told);
     }
 
@@ -75,9 +75,9 @@ impl Before {
     }
 }
 
-/// What of the kernels does not come back, by name. `told`: the last run of each that was
-/// lost before. One that has run nothing since has nothing to lose. `rewound`: the last
-/// rewind, which has taken back what is not in the states.
+/// Returns what does not come back of the kernels, by name. `told`: the last run of each
+/// kernel whose loss was already reported; a kernel that ran nothing since has nothing
+/// more to lose. `rewound`: the last rewind, which took back what is not in the saved states.
 fn lost(
     kept: &BTreeMap<Language, Option<RunNo>>,
     ran: &Ran,
@@ -100,7 +100,7 @@ fn lost(
 
 const ALL: &str = "its variables and other state";
 
-/// Runs, by their numbers.
+/// Returns runs in words.
 fn numbered(runs: &[RunNo]) -> Option<String> {
     match runs {
         [] => None,
@@ -109,7 +109,7 @@ fn numbered(runs: &[RunNo]) -> Option<String> {
     }
 }
 
-/// What the last save of a durable session has not.
+/// Returns what the last save of a durable session does not contain.
 pub(super) fn left_behind(metadata: &Metadata) -> Vec<String> {
     let left = metadata.durable.iter().flat_map(|durable| &durable.left);
     let mut names: Vec<String> = Vec::new();
@@ -152,11 +152,11 @@ mod tests {
             lost_of(&[(Bash, Some(1)), (Python, None)], &ran, &[], 0),
             ["bash: what runs 3 to 4 changed", python]
         );
-        // Nothing was written of it yet.
+        // Nothing was saved of it yet.
         assert_eq!(lost_of(&[(Bash, Some(4))], &ran, &[], 0), [python]);
-        // What was taken back is not lost, and what was kept of Python is.
+        // What was taken back is not lost, but Python's state is.
         assert_eq!(lost_of(&[(Bash, Some(1)), (Python, None)], &ran, &[], 5), [python]);
-        // It was lost before, and has run nothing since.
+        // It was reported before, and ran nothing since.
         let told = [(Bash, 3), (Python, 2)];
         assert_eq!(
             lost_of(&[(Bash, Some(1)), (Python, None)], &ran, &told, 0),

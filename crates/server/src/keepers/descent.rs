@@ -1,17 +1,16 @@
-//! Where a session comes from.
+//! The origin of a session.
 
 use sessile_protocol::SessionId;
 use sessile_store::{Metadata, Sessions};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Forks of forks are followed so far. Longer ones than anybody makes; what is
-/// read from files may also go round in circles.
+/// How many generations of forks are followed: more than anybody makes. Files may also
+/// contain a cycle.
 const GENERATIONS: usize = 1000;
 
-/// The directory that says who may use a session. A fork may have its files
-/// elsewhere: it is as visible as the session that it comes from, as long as
-/// that is known.
+/// Returns the directory that decides who may use a session. A fork may have its files
+/// elsewhere: it is as visible as the session that it comes from, as long as that is known.
 pub(crate) fn home(metadata: &Metadata, find: impl Fn(&SessionId) -> Option<Metadata>) -> PathBuf {
     let mut oldest = metadata.clone();
     for _ in 0..GENERATIONS {
@@ -24,7 +23,7 @@ pub(crate) fn home(metadata: &Metadata, find: impl Fn(&SessionId) -> Option<Meta
     oldest.work_dir
 }
 
-/// The same, from the files.
+/// Returns the same, read from the files.
 pub(crate) fn home_on_disk(metadata: &Metadata, sessions: &Sessions) -> PathBuf {
     home(metadata, |id| sessions.find(id).and_then(|directory| directory.metadata()).ok())
 }

@@ -13,14 +13,14 @@ use tokio::net::UnixStream;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-/// A keeper is single-threaded and answers `Status` at once; one that does not
-/// within this is stopped or dying.
+/// A keeper is single-threaded and answers `Status` at once. If it does not within this
+/// time, it is stopped or dying.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A keeper that takes nothing of a request for this long hangs.
+/// A keeper that reads nothing of a request for this long hangs.
 const ROOM_WITHIN: Duration = Duration::from_secs(15);
 
-/// Between two attempts at a keeper with a full queue of connections.
+/// Pause between two attempts to connect to a keeper whose queue is full.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Debug, thiserror::Error)]
@@ -48,8 +48,8 @@ impl From<NoAnswer> for LinkError {
     }
 }
 
-/// Used by one caller at a time. A caller that goes away in the middle of a
-/// call drops it, and with it whatever the keeper kept for the call.
+/// A connection, used by one caller at a time. A caller that goes away during a call
+/// drops it, and with it what the keeper holds for the call.
 #[derive(Debug)]
 pub(crate) struct Link {
     stream: UnixStream,
@@ -60,7 +60,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Connects, and has the keeper say that it is there.
+    /// Connects, and waits for the keeper's greeting.
     pub(crate) async fn open(directory: Directory) -> Result<Self, LinkError> {
         match timeout(PATIENCE, Self::greeted(&directory)).await {
             Ok(outcome) => outcome,
@@ -91,12 +91,12 @@ impl Link {
         let mut byte = [0];
         match self.stream.try_read(&mut byte) {
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
-            // The end, or an answer to nothing.
+            // End of file, or an answer without a question.
             Ok(_) => false,
         }
     }
 
-    /// Asks and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub(crate) async fn call(&mut self, request: Request) -> Result<Answer, LinkError> {
         let call = self.ask(request).await?;
         loop {
@@ -107,14 +107,14 @@ impl Link {
         }
     }
 
-    /// Asks; the number of the call.
+    /// Sends a request, and returns the number of the call.
     pub(crate) async fn ask(&mut self, request: Request) -> Result<u64, LinkError> {
         self.last += 1;
         let frame = encode(&Call::new(self.last, request));
         let mut rest = &frame[..];
         let begun = Instant::now();
         while !rest.is_empty() {
-            // Cancel-safe, as the read below: what was not told was not written.
+            // Cancel-safe, like the read below: nothing was written unless it returned.
             match timeout(LOOK, self.stream.write(rest)).await {
                 Ok(Ok(n)) => rest = &rest[n..],
                 Ok(Err(error)) => return Err(gone(error)),
@@ -125,7 +125,7 @@ impl Link {
         Ok(self.last)
     }
 
-    /// The next answer to any call.
+    /// Returns the next answer to any call.
     pub(crate) async fn reply(&mut self) -> Result<Reply, LinkError> {
         loop {
             if let Some(body) = self.splitter.next_body()? {
@@ -144,7 +144,7 @@ impl Link {
                 Ok(Err(error)) => return Err(gone(error)),
                 Err(_) => {
                     if self.look().await? == SilenceAction::Ask {
-                        // Where there is no room for it, there is no answer either.
+                        // If there is no room for the probe, there is no answer either.
                         let _ = self.stream.try_write(&probe());
                     }
                 }
@@ -152,7 +152,7 @@ impl Link {
         }
     }
 
-    /// Whether to go on waiting for a keeper that is silent.
+    /// Checks whether to go on waiting for a silent keeper.
     async fn look(&mut self) -> Result<SilenceAction, LinkError> {
         let keeper = sessile_client::process_at(&self.stream);
         let look = move || keeper.and_then(KeeperStopped::is_true_of);
@@ -161,8 +161,8 @@ impl Link {
     }
 }
 
-/// Connects when the keeper takes connections: one that is stopped has a queue
-/// of them at some time, and no thread is to wait for it.
+/// Connects when the keeper accepts connections. The queue of a stopped keeper fills up,
+/// and no thread must block on it.
 async fn connect(directory: &Directory) -> Result<OwnedFd, LinkError> {
     loop {
         let here = directory.clone();

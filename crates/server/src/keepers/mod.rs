@@ -1,9 +1,9 @@
 //! The keepers of all sessions, and the connections to them.
 //!
-//! The server owns no session: it finds their keepers by the session directory,
-//! as every client does, so it can be killed and started again at any time. A
-//! connection is used by one caller at a time and kept for the next, which
-//! makes a call one write and one read without a task in between.
+//! The server owns no session: it finds their keepers by the session directory, like
+//! every client, so it can be killed and restarted at any time. A connection is used by
+//! one caller at a time and kept for the next, which makes a call one write and one read
+//! without a task in between.
 
 mod continuity;
 mod descent;
@@ -23,8 +23,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Idle connections that are kept for a session: more are needed only while
-/// several callers wait in it at once.
+/// How many idle connections are kept for a session: more are needed only while several
+/// callers wait in it at once.
 const IDLE_LINKS: usize = 4;
 
 #[derive(Debug)]
@@ -33,24 +33,24 @@ pub(crate) struct Keepers {
     launcher: Launcher,
     metrics: Arc<Metrics>,
     reached: Mutex<HashMap<SessionId, Arc<Place>>>,
-    /// Sessions that were taken up from a store, of which nobody has been told.
+    /// Sessions taken up from a store, until a caller is told.
     taken: Mutex<HashMap<SessionId, Continuity>>,
 }
 
-/// Where a session is, and what never changes about it.
+/// A session's location, and its properties that never change.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) id: SessionId,
     pub(crate) directory: Directory,
-    /// The directory that says who may use it.
+    /// The directory that decides who may use it.
     pub(crate) home: PathBuf,
-    /// What it is confined by.
+    /// Its sandbox, if any.
     pub(crate) sandbox: Option<Policy>,
     idle: Mutex<Vec<Link>>,
 }
 
 impl Place {
-    /// Reads the files of the sessions that it comes from.
+    /// Reads the files of the sessions that it was forked from.
     pub(crate) fn new(sessions: &Sessions, directory: Directory, metadata: &Metadata) -> Self {
         let home = descent::home_on_disk(metadata, sessions);
         let id = metadata.session_id.clone();
@@ -59,7 +59,7 @@ impl Place {
     }
 }
 
-/// A session whose keeper is at the other end of a connection.
+/// A session with a connection to its keeper.
 #[derive(Debug)]
 pub(crate) struct Reached {
     pub(crate) place: Arc<Place>,
@@ -68,8 +68,8 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    /// Asks the keeper. When the caller goes away meanwhile, so does the
-    /// connection, because its next answer would be this one's.
+    /// Sends a request to the keeper. If the caller goes away meanwhile, the connection
+    /// is dropped, because its next answer would belong to this call.
     pub(crate) async fn call(&mut self, request: Request) -> Result<Answer, ServiceError> {
         let Some(mut link) = self.link.take() else {
             return Err(LinkError::Gone.into());
@@ -81,8 +81,7 @@ impl Reached {
         Ok(outcome?)
     }
 
-    /// The connection, for who asks several things at once: it is not used by
-    /// others after that.
+    /// Takes the connection for several calls at once; it is not reused after that.
     pub(crate) fn into_link(mut self) -> Option<Link> {
         self.link.take()
     }
@@ -117,7 +116,7 @@ impl Keepers {
         lock(&self.reached).contains_key(id)
     }
 
-    /// Where a session is, live or not.
+    /// Finds a session, live or not.
     pub(crate) async fn find(&self, id: &SessionId) -> Result<Arc<Place>, ServiceError> {
         if let Some(place) = lock(&self.reached).get(id) {
             return Ok(place.clone());
@@ -125,7 +124,7 @@ impl Keepers {
         let (sessions, id) = (self.sessions.clone(), id.clone());
         blocking(move || {
             let directory = sessions.find(&id)?;
-            // One that is just being made is not there yet.
+            // Skips a session that is just being made.
             if !directory.has_metadata() {
                 return Err(StoreError::NotFound(id.to_string()).into());
             }
@@ -135,7 +134,7 @@ impl Keepers {
         .await
     }
 
-    /// Connects to a session's keeper; one that was lost is started anew.
+    /// Connects to a session's keeper; restarts the keeper of a lost session.
     pub(crate) async fn reach(&self, place: Arc<Place>) -> Result<Reached, ServiceError> {
         if let Some(mut reached) = self.reach_idle(&place) {
             reached.continuity = self.untold(&place.id);
@@ -154,13 +153,13 @@ impl Keepers {
         Ok(Reached { place, continuity, link: Some(link) })
     }
 
-    /// What is to be told of a session that lives.
+    /// Returns what is to be reported about a live session.
     fn untold(&self, id: &SessionId) -> Continuity {
         lock(&self.taken).remove(id).unwrap_or(Continuity::Live)
     }
 
-    /// Connects to a session's keeper, if it has one. One that was lost is left to who needs
-    /// it, and so is what is to be told of it.
+    /// Connects to a session's keeper, if it has one. A lost session stays lost, and its
+    /// report stays unread, until a caller needs it.
     pub(crate) async fn reach_live(
         &self,
         place: &Arc<Place>,
@@ -174,19 +173,19 @@ impl Keepers {
         Ok(Some(Reached { place, continuity: Continuity::Live, link: Some(link) }))
     }
 
-    /// Over a connection that is there already.
+    /// Reuses an idle connection.
     pub(crate) fn reach_idle(&self, place: &Arc<Place>) -> Option<Reached> {
         let mut idle = lock(&place.idle);
         let link = std::iter::from_fn(|| idle.pop()).find(Link::is_alive)?;
         Some(Reached { place: place.clone(), continuity: Continuity::Live, link: Some(link) })
     }
 
-    /// A session that is there for certain: it was just made.
+    /// Adds a session that was just made.
     pub(crate) fn admit(&self, place: &Arc<Place>) {
         lock(&self.reached).insert(place.id.clone(), place.clone());
     }
 
-    /// A session goes on that was another machine's.
+    /// Adds a session that another machine had.
     pub(crate) async fn taken_up(&self, taken: &ContinuedSession) -> Result<(), ServiceError> {
         let RestoredSession { directory, metadata, .. } = &taken.session;
         let previous = Box::new(metadata.clone());
@@ -211,13 +210,13 @@ impl Keepers {
         lock(&self.reached).remove(id);
     }
 
-    /// Has a lost session go on from what was kept of it.
+    /// Continues a lost session from what was kept of it.
     async fn revive(&self, place: &Place) -> Result<Continuity, ServiceError> {
         let (launcher, directory) = (self.launcher.clone(), place.directory.clone());
         let continuity = blocking(move || {
-            // Before there is a keeper again, which goes on numbering.
+            // Read before there is a new keeper, which continues the numbering.
             let before = continuity::Before::of(&directory);
-            // It has ended here then, which is what opening it says.
+            // If it has moved, this ends it here, and `open` says so.
             if let Err(error) = launcher.learn_of_move(&directory) {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, "a lost session goes on; its store cannot be asked");
@@ -246,7 +245,7 @@ impl Keepers {
         Ok(continuity)
     }
 
-    /// Counts the keepers that are there from before.
+    /// Counts the keepers that were running before this server.
     pub(crate) async fn adopt(&self) -> Result<usize, ServiceError> {
         let sessions = self.sessions.clone();
         let live = blocking(move || {
@@ -261,7 +260,7 @@ impl Keepers {
     }
 }
 
-/// Does what may block, on a thread for it.
+/// Runs blocking work on a thread for it.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
 ) -> Result<T, ServiceError> {
@@ -271,7 +270,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
-/// These locks are held for a few instructions, which do not panic.
+/// Locks a mutex. These locks are held for a few instructions, which do not panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What a client gets: text for its model, and the same exactly.
+//! Replies to MCP clients: text for the model, and the same as structured data.
 
 use super::pictures::{Picture, Pictures};
 use crate::service::{ErrorCode, ServiceError};
@@ -10,17 +10,17 @@ use sessile_gateway::tool::MOST_BESIDES;
 use sessile_gateway::tool::answers::Failed;
 use sessile_protocol::SessionId;
 
-/// Bytes of pictures in an answer, as base64: no message has a mebibyte.
+/// Limit for the base64 of pictures in an answer: a message stays below one mebibyte.
 const MOST_PICTURES: usize = 400_000;
 
-/// What to do, where a message does not say: the tool that knows.
+/// Advice for errors whose message has none: the tool that helps.
 const ADVICE: [(ErrorCode, &str); 3] = [
     (ErrorCode::SessionNotFound, "session_list has those that there are"),
     (ErrorCode::JobNotFound, "session_jobs has those that there are"),
     (ErrorCode::RunNotFound, "session_logs has those that are kept"),
 ];
 
-/// An answer in both forms.
+/// A reply in both forms.
 #[derive(Debug)]
 pub(super) struct ToolReply {
     pub(super) text: String,
@@ -29,13 +29,13 @@ pub(super) struct ToolReply {
     pub(super) pictures: Vec<Picture>,
 }
 
-/// The session that an answer is of, for answers whose own type does not have it.
+/// Adds the session to an answer whose own type does not have it.
 pub(super) fn of_session(exact: &mut Map<String, Value>, session: &SessionId) {
     exact.insert("session_id".to_owned(), session.as_str().into());
 }
 
 impl ToolReply {
-    /// One that says itself whether it is a success.
+    /// Makes a reply from an answer, whose `success` field counts if it has one.
     pub(super) fn of(exact: Map<String, Value>, text: String) -> Self {
         let success = exact.get("success") != Some(&Value::Bool(false));
         Self { text, exact, success, pictures: Vec::new() }
@@ -50,7 +50,7 @@ impl ToolReply {
         Self { text, exact, success: false, pictures: Vec::new() }
     }
 
-    /// With pictures, as long as they are not too large for a message.
+    /// Adds pictures, as far as they fit into a message.
     pub(super) fn with_pictures(mut self, pictures: Pictures) -> Self {
         for note in pictures.notes {
             self.text.push_str(&format!("\n({})", text::sentence(&note)));
@@ -74,8 +74,8 @@ impl ToolReply {
         self
     }
 
-    /// What was printed is there as a picture: a model does not read it in base64,
-    /// too.
+    /// Replaces stdout by a note, since it is shown as a picture: a model need not read
+    /// the base64 as well.
     fn shows_stdout(&mut self, length: usize) {
         let told = format!("({length} bytes, shown as a picture)");
         for place in ["encoding", "truncated"] {
@@ -92,7 +92,7 @@ impl ToolReply {
         }
     }
 
-    /// Whatever was asked for, a message has less than clients take.
+    /// Converts to the result, cut to less than the size that clients accept.
     pub(super) fn into_result(mut self) -> CallToolResult {
         text::fit(&mut self.exact, MOST_BESIDES);
         let text = text::bounded(self.text, text::MOST + MOST_BESIDES);

@@ -1,4 +1,4 @@
-//! Forks, checkpoints, going back.
+//! Forks, checkpoints and rewinds.
 
 use super::answer::{ToolReply, of_session};
 use super::waiting::{Waiter, cancelled};
@@ -12,7 +12,7 @@ use sessile_gateway::text;
 use sessile_gateway::tool::{Branch, BranchCall, BranchTool, Target, WorkspaceBranch};
 use sessile_protocol::SessionId;
 
-/// The tools that name a session.
+/// Answers the tools that name a session.
 pub(super) async fn answer(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -24,7 +24,7 @@ pub(super) async fn answer(
     while_wanted(waiter, perform(service, waiter, &session, branch)).await
 }
 
-/// The session of a workspace, which must be there.
+/// Answers for the session of a workspace, which must exist.
 pub(super) async fn in_workspace(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -92,7 +92,7 @@ async fn perform(
     })
 }
 
-/// An answer, and what had become of the session.
+/// Returns a reply that also says what became of the session.
 pub(super) fn tell(answer: &impl Serialize, text: String, continuity: &Continuity) -> ToolReply {
     let mut exact = answer::fields(answer);
     let Some(previous) = continuity.previous() else { return ToolReply::of(exact, text) };
@@ -102,8 +102,8 @@ pub(super) fn tell(answer: &impl Serialize, text: String, continuity: &Continuit
     ToolReply::of(exact, text)
 }
 
-/// Waits until the client does not want it any more, or has waited for as long
-/// as it does: then nothing of it is done.
+/// Awaits the work until the client cancels it or the client's time is up: then nothing
+/// of it is done.
 pub(super) async fn while_wanted<T>(
     waiter: &Waiter<'_>,
     work: impl Future<Output = Result<T, ServiceError>>,

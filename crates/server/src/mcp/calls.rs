@@ -1,8 +1,8 @@
-//! Calls that are being answered, for whoever cancels one.
+//! Calls in progress, so that a client can cancel one.
 //!
-//! A call's own token, which the SDK gives, also fires when the client is just
-//! gone. A run is interrupted only when the client says so, which is why calls
-//! are found here by their names.
+//! The SDK's cancellation token of a call also fires when the client just disconnects. A
+//! run is interrupted only when the client asks for it, which is why calls are found here
+//! by their names.
 
 use crate::keepers::lock;
 use rmcp::model::RequestId;
@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
-/// A call by its names: request numbers are the client's own, so they mean
-/// something only together with the client.
+/// The name of a call. Request numbers are chosen by the client, so they are unique only
+/// together with the client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct CallName {
     pub(super) token: Option<String>,
@@ -21,14 +21,13 @@ pub(super) struct CallName {
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// Each turns true when it is cancelled.
+    /// Each becomes true when its call is cancelled.
     open: Mutex<HashMap<CallName, Arc<watch::Sender<bool>>>>,
-    /// Turns true when the client is about to go.
+    /// Becomes true when the client is about to disconnect.
     hurried: watch::Sender<bool>,
 }
 
-/// A call that is being answered; it cannot be cancelled any more when this is
-/// dropped.
+/// A call in progress. Once dropped, it can no longer be cancelled.
 #[derive(Debug)]
 pub(super) struct OpenCall<'a> {
     calls: &'a Calls,
@@ -43,13 +42,13 @@ impl Calls {
         OpenCall { calls: self, name, cancelled }
     }
 
-    /// All calls are answered now, with what there is: the client asks for
-    /// nothing more, and goes when it has its answers.
+    /// Has all calls answered now, with what there is: the client sends no more requests,
+    /// and disconnects when it has its answers.
     pub(super) fn hurry(&self) {
         self.hurried.send_replace(true);
     }
 
-    /// A call that has been answered already is left alone.
+    /// Cancels a call, unless it has been answered already.
     pub(super) fn cancel(&self, name: &CallName) {
         if let Some(call) = lock(&self.open).get(name) {
             call.send_replace(true);
@@ -62,9 +61,9 @@ impl OpenCall<'_> {
         *self.cancelled.borrow()
     }
 
-    /// Comes when the client cancels the call.
+    /// Completes when the client cancels the call.
     pub(super) async fn cancelled(&self) {
-        // It does not fail: we hold the other end.
+        // Cannot fail: we hold the other end.
         let _ = self.cancelled.subscribe().wait_for(|cancelled| *cancelled).await;
     }
 
@@ -72,13 +71,13 @@ impl OpenCall<'_> {
         *self.calls.hurried.borrow()
     }
 
-    /// Comes when the client is about to go.
+    /// Completes when the client is about to disconnect.
     pub(super) async fn hurried(&self) {
-        // It does not fail: we hold the other end.
+        // Cannot fail: we hold the other end.
         let _ = self.calls.hurried.subscribe().wait_for(|hurried| *hurried).await;
     }
 
-    /// The client has cancelled it before it could be found by its name.
+    /// Marks it as cancelled, for a cancellation that came before it could be found by name.
     pub(super) fn cancel(&self) {
         self.cancelled.send_replace(true);
     }
@@ -87,7 +86,7 @@ impl OpenCall<'_> {
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         let mut open = lock(&self.calls.open);
-        // A client that uses a number twice has replaced it.
+        // A client that reuses a number has replaced the entry.
         if open.get(&self.name).is_some_and(|call| Arc::ptr_eq(call, &self.cancelled)) {
             open.remove(&self.name);
         }

@@ -1,9 +1,9 @@
-//! The official conformance suite, `@modelcontextprotocol/conformance`, against
-//! our own server with the suite's fixtures beside our tools.
+//! Runs the official conformance suite, `@modelcontextprotocol/conformance`, against our
+//! own server with the suite's fixtures beside our tools.
 //!
-//! The fixtures exist in tests only. What they say goes the way of every answer:
-//! through our checks, our gateway and, as far as our tools have it (text,
-//! pictures, errors, progress), through the code that makes our own answers.
+//! The fixtures exist in tests only. Their answers take the same way as all others:
+//! through our checks, our gateway and, as far as our tools use it (text, pictures,
+//! errors, progress), through the code that makes our own answers.
 
 mod fixtures;
 
@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 
 enum Scenario {
     Runs,
-    /// It needs something that no server has to have, and that ours has not.
+    /// It needs an optional feature that our server does not have.
     DoesNotApply(&'static str),
 }
 
@@ -38,7 +38,7 @@ which call it is for";
 const NO_REPLAY: &str = "resumes a stream by event id: nothing of a stream is kept, a client \
 returns to a run by its number";
 
-/// All of them, so that a new one is noticed.
+/// All scenarios of the suite, so that a new one is noticed.
 const SCENARIOS: [(&str, Scenario); 32] = [
     ("server-initialize", Runs),
     ("logging-set-level", Runs),
@@ -81,7 +81,7 @@ struct Suite {
 }
 
 impl Suite {
-    /// What it says, and whether it was content.
+    /// Runs the suite; returns its output and whether it passed.
     fn run(&self, args: &[&str]) -> (String, bool) {
         let mut command = Command::new("node");
         command.arg(&self.program).args(args).current_dir(&self.folder).stdin(Stdio::null());
@@ -99,7 +99,7 @@ impl Suite {
     }
 }
 
-/// A server without sessions, whom everybody may call: the suite brings no token.
+/// Serves without sessions and without tokens: the suite sends none.
 async fn serve(root: &Path, listener: TcpListener) {
     let user = UserState::at(root.join("state"));
     let sessions = Sessions::at(root.join(".sessions"), user.clone());
@@ -125,7 +125,7 @@ async fn serve(root: &Path, listener: TcpListener) {
     serve_router(service, router, options, std::future::pending()).await;
 }
 
-/// The server has threads of its own: this one waits for the suite.
+/// Multi-threaded: this thread blocks until the suite ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_conformance_suite_is_content() {
     let Some(modules) = needs::installed("SESSILE_TEST_MCP_NODE") else { return };

@@ -1,5 +1,5 @@
-//! SVG as PNG: drawn by a process of its own (`cli/drawer.rs`), which has limits
-//! on memory and time.
+//! Converts SVG to PNG in a separate process (`cli/drawer.rs`), which has limits on
+//! memory and time.
 
 use super::pictures::Picture;
 use crate::keepers::blocking;
@@ -12,14 +12,14 @@ use tokio::sync::Semaphore;
 /// The first argument of that process.
 pub const DRAWER: &str = "drawer";
 
-/// As many are drawn at a time, for all callers together.
+/// Limits how many are drawn at a time, for all callers together.
 static TURNS: Semaphore = Semaphore::const_new(2);
 
-/// What has become of an SVG.
+/// The result of drawing an SVG.
 #[derive(Debug)]
 pub(super) struct Drawn {
     pub(super) picture: Option<Picture>,
-    /// What is missing, or why there is nothing.
+    /// What is missing, or why there is no picture.
     pub(super) notes: Vec<String>,
 }
 
@@ -29,8 +29,8 @@ pub(super) async fn draw(program: PathBuf, svg: String) -> Drawn {
     drawn.await.unwrap_or_else(|error| failed(&error.to_string()))
 }
 
-/// All that says where fonts are. The server's environment may hold keys of models,
-/// and the SVG may come from anywhere.
+/// The only variables that the process inherits: they say where fonts are. The server's
+/// environment may hold keys of models, and the SVG may come from anywhere.
 const INHERITED: [&str; 5] =
     ["HOME", "FONTCONFIG_FILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"];
 
@@ -51,7 +51,7 @@ fn draw_now(program: &Path, svg: &str) -> Drawn {
         Err(error) => return failed(&error.to_string()),
     };
     if let Some(mut stdin) = drawer.stdin.take() {
-        // One that has ended says why.
+        // Fails if the process has ended; its status says why.
         let _ = stdin.write_all(svg.as_bytes());
     }
     let mut png = Vec::new();
@@ -77,7 +77,7 @@ fn draw_now(program: &Path, svg: &str) -> Drawn {
     }
 }
 
-/// As the system numbers them.
+/// Signal numbers of Linux.
 mod libc_signal {
     pub(super) const KILL: i32 = 9;
     pub(super) const ALRM: i32 = 14;
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_drawer_inherits_nothing_but_where_fonts_are() {
-        // Cargo sets it for tests, as somebody sets a key for the server.
+        // Cargo sets it for tests; it stands for a secret in the server's environment.
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         let told = without_secrets(&mut Command::new("/usr/bin/env")).output().unwrap();
         let told = String::from_utf8(told.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! What the SDK calls.
+//! The handler that the SDK calls.
 
 use super::answer::ToolReply;
 use super::calls::{CallName, Calls};
@@ -36,28 +36,28 @@ pub(super) struct Handler {
     pub(super) surface: Surface,
 }
 
-/// Where the calls come from.
+/// The transport that calls come over.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Surface {
     /// From the user's own client.
     Stdio(Offer),
-    /// From whoever the request says.
+    /// From the caller that the request names.
     Http,
 }
 
-/// Who calls.
+/// The sender of a call.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) caller: Caller,
     pub(super) offer: Offer,
-    /// What tells it from others of the same token.
+    /// Distinguishes it from other clients with the same token.
     pub(super) name: Option<String>,
 }
 
 impl Handler {
-    /// Over HTTP the stateless version has no other word for "cancelled" than
-    /// to close the connection. With the others it says only that the client
-    /// has gone, which leaves a run alone.
+    /// Whether a closed connection cancels the call. Over HTTP, the stateless version has
+    /// no other way to cancel. In other versions it only says that the client is gone,
+    /// which leaves a run alone.
     fn is_cancelled_by_leaving(&self, context: &RequestContext<RoleServer>) -> bool {
         let is_stateless = context
             .protocol_version()
@@ -113,7 +113,7 @@ impl Handler {
     }
 }
 
-/// Has the id of a session in the place of what the caller calls it.
+/// Replaces a session's name in the arguments by its id.
 async fn name_session(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -168,7 +168,7 @@ impl ServerHandler for Handler {
         let call = self.calls.open(name);
         let turn = match self.surface {
             Surface::Stdio(_) => self.turns.take(tool, params.arguments.as_ref()).await,
-            // Which of two requests came first nobody can say.
+            // Concurrent HTTP requests have no order.
             Surface::Http => Turn::default(),
         };
         let progress = Progress::wanted(&context);
@@ -226,10 +226,10 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Characters of a client's own word that an error repeats.
+/// How many characters of a client's own text an error repeats.
 const REPEATED: usize = 100;
 
-/// A name that a client has made up, as far as it helps to repeat it.
+/// Shortens an unknown name for an error message.
 fn shown(name: &str) -> String {
     match name.char_indices().nth(REPEATED) {
         Some((end, _)) => format!("{}…", &name[..end]),

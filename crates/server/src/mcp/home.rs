@@ -1,4 +1,4 @@
-//! Where the sessions of a call are kept.
+//! The place of the sessions that a call uses.
 
 use crate::keepers::{blocking, lock};
 use crate::service::{Caller, Limits, Service, ServiceError, SessionDefaults};
@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// Workspaces may keep their own sessions, as for `sessile tool`, or all of
-/// them may be in one place.
+/// Workspaces may keep their own sessions, as for `sessile tool`, or all sessions may be
+/// in one place.
 #[derive(Debug)]
 pub struct Home {
-    /// Of sessions that belong to no workspace, too.
+    /// Also for sessions that belong to no workspace.
     main: Arc<Service>,
     workspaces: Option<Workspaces>,
 }
@@ -25,14 +25,14 @@ struct Workspaces {
 }
 
 impl Home {
-    /// All sessions in the service's one place.
+    /// Keeps all sessions in the service's one place.
     #[must_use]
     pub fn one(service: Arc<Service>) -> Self {
         Self { main: service, workspaces: None }
     }
 
-    /// Each workspace's sessions in its own `.sessions`, those without one in
-    /// that of the first root.
+    /// Keeps each workspace's sessions in its own `.sessions`, and those without a
+    /// workspace in that of the first root.
     ///
     /// # Errors
     /// When a root is not a directory.
@@ -53,7 +53,7 @@ impl Home {
         &self.main
     }
 
-    /// The service that has the workspace's session.
+    /// Returns the service that has the workspace's session.
     pub(super) async fn service(
         &self,
         caller: &Caller,

@@ -1,9 +1,9 @@
 //! MCP over HTTP, behind the same checks as the API.
 //!
-//! Each request is on its own. Clients of the older versions get a session id
-//! in the handshake, because they send it back with everything: it tells whose
-//! request it is that a `notifications/cancelled` is about. We keep nothing
-//! under it, and take any, also one that we gave before we were restarted.
+//! Each request stands alone. Clients of the older versions get a session id in the
+//! handshake, because they send it back with every request: it identifies the client
+//! whose request a `notifications/cancelled` is about. The server keeps nothing under the
+//! id, and accepts any id, including one from before a restart.
 
 use super::calls::Calls;
 use super::handler::{Client, Handler, Surface};
@@ -36,7 +36,7 @@ struct Gateway<H> {
     limit: usize,
 }
 
-/// As much of a message as tells what is to be done here.
+/// The parts of a message that are needed here.
 #[derive(Debug, Deserialize)]
 struct Message<'a> {
     #[serde(borrow)]
@@ -62,14 +62,14 @@ pub(crate) fn router(app: &App) -> Router<App> {
     routed(handler, calls, app.service.limits().body)
 }
 
-/// The way to a handler: ours, or one that a test has in its place.
+/// Returns the route to a handler: ours, or one of a test.
 pub(super) fn routed<H: ServerHandler + Clone>(
     handler: H,
     calls: Arc<Calls>,
     limit: usize,
 ) -> Router<App> {
     let config = StreamableHttpServerConfig::default()
-        // Hosts and origins are checked before a request gets here.
+        // Hosts and origins are already checked.
         .disable_allowed_hosts()
         .with_legacy_session_mode(false)
         .with_max_request_body_bytes(limit);
@@ -114,7 +114,7 @@ async fn serve<H: ServerHandler + Clone>(
 }
 
 impl<H> Gateway<H> {
-    /// Without the client's name it could be anybody's request.
+    /// Cancels a call. Without the client's name, it could be any client's request.
     fn cancel(&self, parts: &Parts, cancelled: Option<Cancelled>) {
         if let Some(request) = cancelled.and_then(|cancelled| cancelled.request)
             && let Some(client) = client(parts).filter(|client| client.name.is_some())
@@ -124,14 +124,14 @@ impl<H> Gateway<H> {
     }
 }
 
-/// Who sent a request, as the checks before have found.
+/// Returns the sender of a request, as established by the earlier checks.
 pub(super) fn client(parts: &Parts) -> Option<Client> {
     let caller = parts.extensions.get::<Caller>()?.clone();
     let name = parts.headers.get(SESSION).and_then(|name| name.to_str().ok());
     Some(Client { caller, offer: offer(parts).ok()?, name: name.map(str::to_owned) })
 }
 
-/// The tools that a client wants, by `?tools=`.
+/// Returns the tools that a client wants, by `?tools=`.
 fn offer(parts: &Parts) -> Result<Offer, ServiceError> {
     let query = parts.uri.query().unwrap_or_default().split('&');
     let Some(wanted) = query.filter_map(|pair| pair.strip_prefix("tools=")).next_back() else {
@@ -143,7 +143,7 @@ fn offer(parts: &Parts) -> Result<Offer, ServiceError> {
     })
 }
 
-/// A name for a client that nobody guesses.
+/// Returns an unguessable name for a client.
 fn new_name() -> Result<HeaderValue, ServiceError> {
     let mut bytes = [0u8; 16];
     let failed = |_| internal("no random numbers");

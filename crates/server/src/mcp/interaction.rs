@@ -10,11 +10,11 @@ use sessile_gateway::tool::answers::{Jobs, Signal, Success};
 use sessile_gateway::tool::{Feed, Recipient};
 use sessile_protocol::{ReadOutput, SessionId};
 
-/// Finished runs that are listed with those that go on.
+/// How many finished runs are listed beside the running ones.
 const FINISHED: u64 = 10;
 
-/// Gives a run something to read; what comes of it. Of a run that goes on, only
-/// what it has written since.
+/// Writes input to a run and returns what comes of it; for a run that goes on, only the
+/// output since then.
 pub(super) async fn feed(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -23,7 +23,7 @@ pub(super) async fn feed(
 ) -> Result<Outcome, ServiceError> {
     waiter.check()?;
     let Feed { run, text, eof } = feed;
-    // Beyond all bytes: that is answered with where these end.
+    // Beyond all bytes: the answer says where the streams end.
     let end = ReadOutput {
         stdout_from: u64::MAX,
         stderr_from: u64::MAX,
@@ -37,7 +37,7 @@ pub(super) async fn feed(
     waiter.follow(service, watch).await
 }
 
-/// A run that goes on, with what it has written.
+/// Returns the output so far of a run that goes on.
 pub(super) fn so_far(watch: &Watch, sizing: &Sizing) -> OutputSoFar {
     let (stdout, stderr) = watch.views();
     let [stdout_from, stderr_from] = watch.first();
@@ -71,7 +71,7 @@ pub(super) async fn signal(
     Ok(ToolReply::of(answer::fields(&exact), text))
 }
 
-/// All runs that go on, the newest that have finished, and all jobs.
+/// Lists all running runs, the newest finished ones, and all jobs.
 pub(super) async fn jobs(
     service: &Service,
     waiter: &Waiter<'_>,

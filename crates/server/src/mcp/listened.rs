@@ -1,4 +1,4 @@
-//! A client's stdin, listened to: lines that are no JSON, and its end.
+//! Monitors a client's stdin for lines that are not JSON, and for its end.
 
 use super::calls::Calls;
 use serde::de::IgnoredAny;
@@ -11,11 +11,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// How long calls have after the end of the input: the SDK waits for their
-/// answers for five seconds.
+/// How long calls have after the end of the input: the SDK waits for their answers for
+/// five seconds.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// Passes on all that it reads.
+/// A reader that passes on all that it reads.
 #[derive(Debug)]
 pub(super) struct Listened<R> {
     inner: R,
@@ -26,7 +26,7 @@ pub(super) struct Listened<R> {
 }
 
 impl<R> Listened<R> {
-    /// And what is wrong with lines that are no JSON. Lines that are longer than
+    /// Returns it with the complaints about lines that are not JSON. Lines longer than
     /// `most` are refused elsewhere.
     pub(super) fn new(
         inner: R,
@@ -58,7 +58,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Listened<R> {
         }
         for part in read.split_inclusive(|byte| *byte == b'\n') {
             if let Some(complaint) = self.line.add(part) {
-                // Nobody listens any more when the server ends.
+                // Fails when the server ends: nobody listens any more.
                 let _ = self.complaints.send(complaint);
             }
         }
@@ -74,7 +74,7 @@ struct Line {
 }
 
 impl Line {
-    /// What is wrong with the line, if it ends here and is no JSON.
+    /// Adds a part of the line. Returns a complaint if the line ends here and is not JSON.
     fn add(&mut self, part: &[u8]) -> Option<String> {
         if self.bytes.len() <= self.most {
             self.bytes.extend_from_slice(part);

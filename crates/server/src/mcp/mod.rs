@@ -1,11 +1,10 @@
 //! MCP: the same sessions as tools for a model, over stdio and over HTTP.
 //!
-//! Nothing is kept for a client: sessions are named in the arguments of a call
-//! and live in their keepers, so a client may vanish, and another one, or the
-//! same anew, goes on. What a client sees is made by `tools` (what there is),
-//! `runtime`, `sessions`, `terminals`, `branches`, `saving` and `watching` (what a call does),
-//! `turns` (in which order), `waiting` (how long for, and how it is cancelled) and
-//! `answer` (how it is told).
+//! Nothing is kept for a client: sessions are named in the arguments of a call and live
+//! in their keepers, so a client may vanish, and another one, or the same one later, goes
+//! on. `tools` defines the tools; `runtime`, `sessions`, `terminals`, `branches`,
+//! `saving` and `watching` perform the calls, `turns` orders them, `waiting` limits and
+//! cancels them, and `answer` builds the replies.
 
 mod answer;
 mod branches;

@@ -1,5 +1,5 @@
-//! Pictures that a run has: figures and images that are its value, or what it
-//! printed (`cat plot.png`).
+//! Pictures of a run: figures and images that are its value, or that it printed
+//! (`cat plot.png`).
 
 use super::drawing;
 use base64::Engine;
@@ -9,7 +9,7 @@ use sessile_gateway::text::{PICTURES, SVG};
 use sessile_protocol::{Completed, StreamView};
 use std::path::Path;
 
-/// A picture as a client is given it.
+/// A picture in the form that a client gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Picture {
     pub(crate) kind: &'static str,
@@ -34,20 +34,19 @@ pub(crate) struct Pictures {
     pub(crate) list: Vec<Picture>,
     /// What it does not see, and why.
     pub(crate) notes: Vec<String>,
-    /// Of a picture that is all that the run printed: how long it is.
+    /// The length of stdout, if stdout is nothing but a picture.
     pub(crate) printed: Option<usize>,
 }
 
-/// Drawings of one value: each takes a process.
+/// How many SVGs of one value are drawn: each takes a process.
 const MOST_DRAWINGS: usize = 4;
 
-/// The pictures of a run's value: one of each kind, or a list of them. An SVG is
-/// drawn by this program.
+/// Returns the pictures of a run's value, which may be a list of them. `program` draws SVGs.
 pub(crate) async fn of(done: &Completed, program: &Path) -> Pictures {
     let data = done.result.as_ref().and_then(|value| value.data_json.as_ref());
     let forms: Map<String, Value> =
         data.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-    // The first kind that there is: the others are the same picture.
+    // The first kind that exists: the others are the same picture.
     if PICTURES.iter().any(|kind| forms.contains_key(*kind)) {
         return Pictures { list: encoded(&forms), ..Pictures::default() };
     }
@@ -69,18 +68,18 @@ pub(crate) async fn of(done: &Completed, program: &Path) -> Pictures {
     pictures
 }
 
-/// A picture that is all that a run printed.
+/// A picture that is all of a run's output.
 #[derive(Debug, PartialEq, Eq)]
 enum Printed {
     Encoded { kind: &'static str, bytes: Vec<u8> },
     Svg(String),
 }
 
-/// Bytes of a printed picture that is looked at: more would not go into a message.
+/// Size limit of a printed picture: a larger one would not fit into a message.
 const MOST_PRINTED: u64 = 300_000;
 
 impl Printed {
-    /// By the bytes that such files begin with.
+    /// Recognizes a picture by its first bytes.
     fn of(stdout: &StreamView) -> Option<Self> {
         if stdout.dropped() > 0 || stdout.total > MOST_PRINTED {
             return None;
@@ -106,7 +105,7 @@ impl Printed {
                 let picture = Picture { kind, base64: STANDARD.encode(&bytes) };
                 Pictures { printed: Some(bytes.len()), ..picture.into() }
             }
-            // Its text is told as well: who prints it may want to read it.
+            // The text stays as well: the model may want to read it.
             Self::Svg(svg) => {
                 let drawn = drawing::draw(program.to_owned(), svg).await;
                 let list = drawn.picture.into_iter().collect();
@@ -124,7 +123,7 @@ fn texts(form: &Value) -> Vec<&str> {
     }
 }
 
-/// Those that are pictures as they are.
+/// Returns the pictures that need no drawing.
 fn encoded(forms: &Map<String, Value>) -> Vec<Picture> {
     let found = PICTURES.iter().find_map(|kind| Some((*kind, forms.get(*kind)?)));
     let Some((kind, form)) = found else { return Vec::new() };

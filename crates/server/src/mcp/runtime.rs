@@ -13,8 +13,7 @@ use sessile_gateway::tool::answers::{Failed, Finished, Interrupt, Read, Success}
 use sessile_gateway::tool::{self, Action, Call, NextCall, Order, Piece, Shape, Stream};
 use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
 
-/// How long a run may take to be answered without its number having been
-/// known: one round trip for most commands.
+/// How long the first request waits for a run's end, so that most commands take one round trip.
 const QUICK_MS: u64 = 100;
 
 pub(super) async fn answer(
@@ -78,7 +77,7 @@ async fn begin(
     }
 }
 
-/// What an answer has room for; the rest is read by a call.
+/// Returns the limits of an answer; the rest is read with another call.
 pub(super) fn sizing(options: OutputOptions, again: &NextCall) -> Sizing {
     Sizing { options, rest: Rest::Call(again.clone()) }
 }
@@ -91,12 +90,12 @@ fn render(outcome: &Outcome, shape: Shape, sizing: &Sizing) -> Map<String, Value
     }
 }
 
-/// Nobody reads it; but a call has an answer.
+/// Returns the answer to a cancelled call. Nobody reads it, but a call must have one.
 pub(super) fn cancelled(run: RunNo) -> Map<String, Value> {
     answer::fields(&Failed::cancelled(run))
 }
 
-/// Does what is wanted of a run that was begun before.
+/// Handles an order for a run that was begun before.
 async fn come_back(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -148,7 +147,7 @@ pub(super) async fn read(
     again: &NextCall,
 ) -> Result<ToolReply, ServiceError> {
     let Piece { run, stream, from, max } = piece;
-    // The cursor of the other stream is beyond all bytes.
+    // The offset of the other stream is beyond all bytes.
     let (stdout_from, stderr_from) = match stream {
         Stream::Stdout => (from, u64::MAX),
         Stream::Stderr => (u64::MAX, from),

@@ -186,7 +186,8 @@ async fn begin(
     Ok(told.tell(service, outcome, revived).await)
 }
 
-/// A run that goes on is told by its screen if it has one.
+/// Replies for a run that was begun before. A run that goes on is shown by its screen if
+/// it has one.
 async fn tell_earlier(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -201,14 +202,14 @@ async fn tell_earlier(
     told.tell(service, outcome, None).await
 }
 
-/// How a run is told: how much of it, and by which call it is come back to.
+/// How a run is reported: how much of it, and which call returns to it.
 struct Telling {
     sizing: Sizing,
     again: NextCall,
 }
 
 impl Telling {
-    /// A run as `sessile exec` has it.
+    /// Replies with a run in the form of `sessile exec`.
     async fn tell(
         &self,
         service: &Service,

@@ -1,4 +1,4 @@
-//! MCP over stdin and stdout, for a client that has started us.
+//! MCP over stdin and stdout, for a client that has started this process.
 
 use super::calls::Calls;
 use super::handler::{Handler, Surface};
@@ -19,7 +19,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 /// The longest message: a command of 16 MiB, as JSON.
 const LONGEST: usize = 48 << 20;
 
-/// Messages, and a word to the client for each line that is none.
+/// Messages, with an error to the client for each invalid line.
 struct Complaining<T> {
     lines: T,
     complaints: UnboundedReceiver<String>,
@@ -37,14 +37,14 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Complaining<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            // Both can be given up at any time: what was not taken is there later.
+            // Both branches are cancel-safe: what was not taken stays in its channel or stream.
             let complaint = tokio::select! {
                 biased;
                 Some(complaint) = self.complaints.recv() => complaint,
                 message = self.lines.receive() => return message,
             };
             let error = ErrorData::parse_error(complaint, None);
-            // A client that does not get it is gone, which the next line tells.
+            // Fails if the client is gone, which the next read reports.
             let _ = self.lines.send(TxJsonRpcMessage::<RoleServer>::error(error, None)).await;
         }
     }
@@ -54,8 +54,8 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Complaining<T> {
     }
 }
 
-/// Serves until the client closes our stdin. Calls that are going then are
-/// answered at once; runs go on.
+/// Serves until the client closes stdin. Calls in progress are then answered at once;
+/// runs go on.
 ///
 /// # Errors
 /// When the client does not speak MCP.
@@ -76,7 +76,7 @@ pub async fn serve(home: Home, offer: Offer, wait: Duration) -> io::Result<()> {
             running.waiting().await.map_err(io::Error::other)?;
             Ok(())
         }
-        // A client that only looked whether we are there.
+        // The client only checked that the server starts.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(io::Error::other(error)),
     }

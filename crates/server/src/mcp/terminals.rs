@@ -16,27 +16,25 @@ use sessile_protocol::{Completed, Exec, RunNo, RunPhase, SessionId};
 use sessile_terminal::render;
 use std::time::Duration;
 
-/// How long a screen is waited for when the model does not say.
+/// Default for how long a call waits for a screen.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// How long a screen stands still that is taken for what comes of keys: longer
-/// than programs take to answer one.
+/// How long a screen must be unchanged after keys: longer than programs take to react to a key.
 const SETTLE_MS: u64 = 200;
 
-/// How long a command may take to end, or to ask something, before its screen
-/// is looked at.
+/// How long a command may take to end, or to ask for input, before its screen is read.
 const BEGINNING: Duration = Duration::from_secs(1);
 
-/// What a command with a terminal has come to.
+/// The state of a command with a terminal after its start.
 #[derive(Debug)]
 pub(super) enum Begun {
-    /// And what had become of its session.
+    /// With a note on what became of its session.
     Finished(Box<Completed>, Option<String>),
     Shown(ToolReply),
 }
 
-/// Begins a command with a terminal: its result if it is over at once, else
-/// what it shows when it waits for input or stands still.
+/// Begins a command with a terminal. Returns its result if it ends at once, and otherwise
+/// its screen, once it waits for input or is unchanged.
 pub(super) async fn begin(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -113,7 +111,7 @@ pub(super) async fn resize(
     tell(service, waiter, &session, seen, Look::Text).await
 }
 
-/// What a run that has a terminal shows now.
+/// Returns the current screen of a run with a terminal.
 pub(super) async fn shown(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -124,7 +122,7 @@ pub(super) async fn shown(
     tell(service, waiter, session, seen, Look::Text).await.ok()
 }
 
-/// For what the model says; for a screen that stands still if it says nothing.
+/// Returns the wait that the model wants; by default, until the screen is unchanged.
 fn screen_wait(
     waiter: &Waiter<'_>,
     pattern: Option<&str>,
@@ -136,8 +134,7 @@ fn screen_wait(
     ScreenWait::new(pattern, settle_ms, milliseconds(at_most))
 }
 
-/// Looks until the client does not want it any more, which leaves the run
-/// alone.
+/// Waits for a screen until the client cancels, which leaves the run alone.
 async fn while_wanted(
     waiter: &Waiter<'_>,
     run: RunNo,

@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 use sessile_gateway::tool::{self, BranchTool, check_fields};
 use std::sync::{Arc, LazyLock};
 
-/// Which tools there are.
+/// Which tools are offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// One tool; a session for each workspace, made when it is needed.
+    /// One tool, with a session for each workspace, made when it is needed.
     Runtime,
-    /// A tool for each thing that can be done with sessions.
+    /// A tool for each operation on sessions.
     Sessions,
     All,
 }
@@ -68,7 +68,7 @@ impl Offer {
         }
     }
 
-    /// By the name that users give it.
+    /// Parses the name that users give it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -111,9 +111,9 @@ impl ToolName {
         }
     }
 
-    /// As clients list it. That answers are objects is all that is said of them:
-    /// their fields are 1,200 tokens where a client hands them on (measured with all
-    /// tools), and a model that gets an answer sees them.
+    /// Returns the tool as clients list it. The output schema says only that answers are
+    /// objects: their fields would be 1,200 tokens where a client hands them on (measured
+    /// with all tools), and a model sees them in the answer.
     pub(super) fn definition(self) -> Tool {
         let tool = &DEFINITIONS[self.as_str()];
         let word = |name: &str| tool[name].as_str().unwrap_or_default().to_owned();
@@ -123,15 +123,14 @@ impl ToolName {
             .with_annotations(self.annotations())
     }
 
-    /// Refuses arguments that the tool does not know. How long to wait can be said
-    /// to all of them.
+    /// Refuses unknown arguments. Every tool takes `wait_ms`.
     pub(super) fn check(self, arguments: &JsonObject) -> Result<(), ServiceError> {
         let known = DEFINITIONS[self.as_str()]["inputSchema"]["properties"].as_object();
         let given = arguments.keys().map(String::as_str).filter(|name| *name != "wait_ms");
         Ok(known.map_or(Ok(()), |known| check_fields(given, known))?)
     }
 
-    /// Commands may do anything, and on the network, too.
+    /// Returns the hints of a tool. Commands may do anything, also on the network.
     fn annotations(self) -> ToolAnnotations {
         let hints = ToolAnnotations::new();
         match self {
@@ -142,14 +141,14 @@ impl ToolName {
             Self::SessionStart | Self::SessionBranch(BranchTool::Fork | BranchTool::Checkpoint) => {
                 hints.read_only(false).destructive(false).idempotent(false).open_world(false)
             }
-            // A file that is there is replaced.
+            // An existing file is replaced.
             Self::SessionSave => {
                 hints.read_only(false).destructive(true).idempotent(true).open_world(false)
             }
             Self::SessionResize => {
                 hints.read_only(false).destructive(false).idempotent(true).open_world(false)
             }
-            // What the session has become since is gone.
+            // What changed in the session since then is lost.
             Self::SessionBranch(BranchTool::Rewind | BranchTool::Undo) => {
                 hints.read_only(false).destructive(true).idempotent(false).open_world(false)
             }
@@ -167,9 +166,9 @@ impl ToolName {
     }
 }
 
-/// The tools by name, as `tools.json` describes them: data, so that what models
-/// read can be read as such. `runtime` has what it has everywhere, and what only
-/// a client that can come back is told.
+/// The tools by name, as described in `tools.json`: a data file, so that the text for
+/// models can be read as such. `runtime` has its general schema, plus what concerns only
+/// clients that can return to a run.
 static DEFINITIONS: LazyLock<Value> = LazyLock::new(|| {
     let told: Value = serde_json::from_str(include_str!("tools.json")).unwrap_or_default();
     let mut all = Map::new();

@@ -1,10 +1,10 @@
 //! Runs of one session begin in the order in which their calls came.
 //!
-//! A model that asks for several things at once (`cd build`, then `make`) has its
-//! client send several calls without waiting for answers. Each is a task of its
-//! own, and gets its run's number only after some looking up; so it takes a turn
-//! first, and passes it on when its run has a number. On a runtime of one thread
-//! tasks are begun in the order of their messages.
+//! A model that asks for several things at once (`cd build`, then `make`) has its client
+//! send several calls without waiting for answers. Each call is a separate task, and gets
+//! its run's number only after some lookups; so it takes a turn first, and passes it on
+//! when its run has a number. On a single-threaded runtime, tasks are begun in the order
+//! of their messages.
 
 use super::tools::ToolName;
 use crate::keepers::lock;
@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Arc, Mutex};
 use tokio::sync::OwnedMutexGuard;
 
-/// Sessions that share a turn wait a moment for each other, and no more.
+/// Number of locks. Sessions that share one wait for each other, but only briefly.
 const TURNS: usize = 64;
 
 #[derive(Debug)]
@@ -25,19 +25,19 @@ impl Default for Turns {
     }
 }
 
-/// A call's turn, until it has passed it on or is over.
+/// A call's turn, until it is passed on or dropped.
 #[derive(Debug, Default)]
 pub(super) struct Turn(Mutex<Option<OwnedMutexGuard<()>>>);
 
 impl Turn {
-    /// The next call may begin.
+    /// Lets the next call begin.
     pub(super) fn pass_on(&self) {
         lock(&self.0).take();
     }
 }
 
 impl Turns {
-    /// A turn for a call that begins a run; for any other nothing to wait for.
+    /// Waits for a turn if the call begins a run; otherwise returns at once.
     pub(super) async fn take(
         &self,
         tool: ToolName,
@@ -52,7 +52,7 @@ impl Turns {
     }
 }
 
-/// Where a call begins a run, if it does.
+/// Returns where a call begins a run, if it does.
 fn place(tool: ToolName, arguments: &Map<String, Value>) -> Option<Vec<String>> {
     let text = |name: &str| arguments.get(name).map(Value::to_string).unwrap_or_default();
     if arguments.contains_key("run") {

@@ -1,4 +1,4 @@
-//! Waiting for a run on a client's behalf.
+//! Waits for a run on a client's behalf.
 
 use super::calls::OpenCall;
 use super::pictures::{self, Pictures};
@@ -9,7 +9,7 @@ use sessile_gateway::tool::MAX_OUTPUT;
 use sessile_protocol::{Completed, RunNo, SessionId};
 use std::time::{Duration, Instant};
 
-/// A call while it is being answered.
+/// A call in progress.
 #[derive(Debug)]
 pub(super) struct Waiter<'a> {
     pub(super) caller: &'a Caller,
@@ -17,22 +17,22 @@ pub(super) struct Waiter<'a> {
     /// To be passed on when a run has begun.
     pub(super) turn: Turn,
     pub(super) progress: Option<Progress>,
-    /// When the client gets an answer, whatever the run does.
+    /// When the client gets an answer, even if the run goes on.
     pub(super) deadline: Instant,
 }
 
-/// What the wait for a run has come to.
+/// The outcome of waiting for a run.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Finished(Box<Completed>),
-    /// It goes on; what it has written.
+    /// The run goes on; this is its output so far.
     Running(Box<Watch>),
-    /// The client does not want it any more.
+    /// The client has cancelled the call.
     Cancelled(RunNo),
 }
 
 impl Outcome {
-    /// What a model sees of its value.
+    /// Returns the pictures of its value.
     pub(super) async fn pictures(&self, service: &Service) -> Pictures {
         match self {
             Self::Finished(done) => pictures::of(done, service.program()).await,
@@ -42,7 +42,7 @@ impl Outcome {
 }
 
 impl Waiter<'_> {
-    /// Nothing is begun for a call that is not wanted any more.
+    /// Fails if the call is cancelled, so that nothing is begun for it.
     pub(super) fn check(&self) -> Result<(), ServiceError> {
         if self.call.is_cancelled() {
             return Err(cancelled("cancelled before it began"));
@@ -50,7 +50,7 @@ impl Waiter<'_> {
         Ok(())
     }
 
-    /// How long the client waits; no more when it is about to go.
+    /// Returns how long the client still waits; zero when it is about to disconnect.
     pub(super) fn left(&self) -> Duration {
         if self.call.is_hurried() {
             return Duration::ZERO;
@@ -67,21 +67,20 @@ impl Waiter<'_> {
         self.follow(service, Watch::new(session, run)).await
     }
 
-    /// The same with a watch that sees only what is new. It ends, too, when the
-    /// run waits for input.
+    /// Waits with a watch that sees only new output. Also ends when the run waits for input.
     pub(super) async fn follow(
         &self,
         service: &Service,
         mut watch: Watch,
     ) -> Result<Outcome, ServiceError> {
-        // Whatever is waited for has begun.
+        // The awaited run has begun.
         self.turn.pass_on();
         let run = watch.run;
         loop {
             let patience = self.left().min(INTERVAL);
             let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
-            // The wait can be given up at any time: with it goes a connection
-            // to the keeper, and nothing else.
+            // Cancel-safe: dropping the wait drops a connection to the keeper, and
+            // nothing else.
             let finished = tokio::select! {
                 biased;
                 () = self.call.cancelled() => {
@@ -108,7 +107,7 @@ impl Waiter<'_> {
     }
 }
 
-/// The client does not want it any more.
+/// Returns the error for a cancelled call.
 pub(super) fn cancelled(message: &str) -> ServiceError {
     ServiceError::new(ErrorCode::RunCancelled, message)
 }

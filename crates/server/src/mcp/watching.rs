@@ -1,4 +1,4 @@
-//! What sessions do, and what was run in one: looked at, and followed.
+//! The activity of sessions, and the runs of one: list and follow them.
 
 use super::answer::{ToolReply, of_session};
 use super::runtime;
@@ -12,10 +12,10 @@ use sessile_gateway::text::{self, OutputOptions, Sizing, Written};
 use sessile_gateway::tool::{NextCall, SessionLogs, all_of};
 use sessile_protocol::{ReadOutput, RunNo, SessionId, StreamView};
 
-/// Finished runs that are looked through for those after a position.
+/// How many finished runs are searched for those after a position.
 const LISTED: u64 = 100_000;
 
-/// Bytes of each stream of a run in a structured answer.
+/// Limit for each stream of a run in a structured answer.
 const OUTPUT: u64 = 16 << 10;
 
 pub(super) async fn top(
@@ -42,10 +42,10 @@ pub(super) async fn logs(
         let ended = await_end(service, waiter, &session, after);
         tokio::select! {
             biased;
-            // No run is cancelled by that: the answer is what there is.
+            // Cancels no run: the answer is what there is.
             () = waiter.call.cancelled() => {}
             () = waiter.call.hurried() => {}
-            // The wait can be given up at any time: nothing was begun.
+            // Cancel-safe: nothing was begun.
             outcome = tokio::time::timeout(waiter.left(), ended) => {
                 if let Ok(outcome) = outcome {
                     outcome?;
@@ -72,7 +72,7 @@ pub(super) async fn logs(
     Ok(ToolReply::of(exact, text))
 }
 
-/// Until a run that was not told to its end has one, or the session does.
+/// Waits until a run that was not reported to its end is over, or the session is.
 async fn await_end(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -100,9 +100,8 @@ async fn await_end(
     }
 }
 
-/// The runs that are told of these, and where the reader is then. Those after a
-/// position are told oldest first, so that none is missed; else the newest are
-/// wanted.
+/// Selects the runs to report, and returns the reader's new position. Runs after a
+/// position come oldest first, so that none is missed; without a position, the newest are selected.
 fn select(all: Vec<RunRow>, limit: usize, after: Option<Position>) -> (Vec<RunRow>, Position) {
     let Some(after) = after else {
         let last = all.last().map(|row| row.run).unwrap_or_default();
@@ -123,7 +122,7 @@ fn select(all: Vec<RunRow>, limit: usize, after: Option<Position>) -> (Vec<RunRo
     (shown, next)
 }
 
-/// A run as it was listed, with what it has written and how it ended.
+/// Returns a listed run with its output and how it ended.
 async fn with_output(
     service: &Service,
     waiter: &Waiter<'_>,
@@ -154,14 +153,14 @@ async fn with_output(
     Ok(fields)
 }
 
-/// The end of what a run has written so far.
+/// Returns the end of a run's output so far.
 async fn latest(
     service: &Service,
     waiter: &Waiter<'_>,
     session: &SessionId,
     run: RunNo,
 ) -> Result<(StreamView, StreamView), ServiceError> {
-    // Beyond all bytes: that is answered with where these end.
+    // Beyond all bytes: the answer says where the streams end.
     let end = ReadOutput {
         stdout_from: u64::MAX,
         stderr_from: u64::MAX,
@@ -179,7 +178,7 @@ async fn latest(
     Ok((shown(view.stdout, view.stdout_next), shown(view.stderr, view.stderr_next)))
 }
 
-/// A stream of which this is the end, up to its last whole character.
+/// Returns a view of the end of a stream, up to the last whole character.
 fn shown(mut bytes: Vec<u8>, total: u64) -> StreamView {
     let half = bytes.split_off(answer::whole_end(&bytes));
     let total = total - half.len() as u64;

@@ -7,16 +7,16 @@ use std::time::Duration;
 use tokio::signal::unix::Signal;
 use tokio::time::Instant;
 
-/// A stream that has no connection of ours any more is looked for so often by
-/// one that wants to end.
+/// How often a server that wants to end checks for streams that have outlived their
+/// connection.
 const SOON: Duration = Duration::from_secs(1);
 
 /// When a server ends by itself.
 #[derive(Debug)]
 pub enum Lifetime {
     Always,
-    /// Until nobody has been connected for this long; at once when its program
-    /// was replaced meanwhile, or somebody asks it to make room for a newer one.
+    /// Until no client has been connected for this long; at once when its program was
+    /// replaced meanwhile, or a newer server asks for its place.
     WhileUsed {
         idle: Duration,
         program: Program,
@@ -45,7 +45,7 @@ impl Program {
         Self { path, identity }
     }
 
-    /// Whether another one is in its place by now, or none.
+    /// Whether another file, or none, is in its place now.
     fn was_replaced(&self) -> bool {
         identity(&self.path) != self.identity
     }
@@ -57,11 +57,11 @@ fn identity(path: &PathBuf) -> Option<Identity> {
     Some(Identity { device: found.dev(), inode: found.ino(), modified })
 }
 
-/// When a server that nobody uses ends.
+/// Decides when an unused server ends.
 #[derive(Debug)]
 pub(super) struct IdleTimer {
     lifetime: Lifetime,
-    /// When it ends, if nobody connects before.
+    /// When it ends, if no client connects before.
     due: Option<Instant>,
     was_asked: bool,
 }
@@ -73,12 +73,12 @@ impl IdleTimer {
         idle_timer
     }
 
-    /// Somebody has connected.
+    /// A client has connected.
     pub(super) fn connected(&mut self) {
         self.due = None;
     }
 
-    /// Nobody is connected from now on.
+    /// No client is connected from now on.
     pub(super) fn became_idle(&mut self) {
         let Lifetime::WhileUsed { idle, program, .. } = &self.lifetime else { return };
         let wait = match self.was_asked || program.was_replaced() {
@@ -88,14 +88,14 @@ impl IdleTimer {
         self.due = wait.map(|wait| Instant::now() + wait);
     }
 
-    /// It would end, but somebody reads a stream, it waits for a program's end, or a task of
-    /// an agent is under way.
+    /// Delays the end: a client reads a stream, a program's end is awaited, or an agent's
+    /// task is in progress.
     pub(super) fn postpone(&mut self) {
         self.became_idle();
         self.due = self.due.map(|due| due.max(Instant::now() + SOON));
     }
 
-    /// Returns when it is time to end.
+    /// Completes when it is time to end.
     pub(super) fn due(&self) -> impl Future<Output = ()> + use<> {
         let due = self.due;
         async move {
@@ -106,7 +106,7 @@ impl IdleTimer {
         }
     }
 
-    /// Returns when a newer one wants its place.
+    /// Completes when a newer server asks for its place.
     pub(super) async fn asked(&mut self) {
         match &mut self.lifetime {
             Lifetime::Always => std::future::pending().await,

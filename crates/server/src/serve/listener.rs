@@ -1,4 +1,4 @@
-//! Where connections come from: the network, or the user's own programs.
+//! The source of connections: the network, or the user's own programs.
 
 use super::local::LocalListener;
 use std::io;
@@ -10,7 +10,7 @@ pub enum Listener {
     Local(LocalListener),
 }
 
-/// A connection, not yet spoken on.
+/// An accepted connection, before any request.
 #[derive(Debug)]
 pub(super) enum Stream {
     Network(TcpStream),
@@ -25,7 +25,7 @@ impl Listener {
         }
     }
 
-    /// Stops listening, unless somebody has come meanwhile.
+    /// Stops listening, unless a client has just connected.
     pub(super) fn withdraw(&self) -> Option<Stream> {
         match self {
             Self::Network(_) => None,

@@ -1,8 +1,8 @@
-//! The user's own server: a Unix socket that only its user's programs reach.
+//! The user's own server: a Unix socket that only programs of its user can reach.
 //!
-//! The socket's mode and the directory around it keep others out, and the peer's
-//! user is asked for on top of that. Nobody loses a call to a server that goes:
-//! it takes its socket away first, and stays if somebody was faster.
+//! The socket's mode and its directory keep others out, and the peer's user is checked as
+//! well. No call is lost to a server that ends: it removes its socket first, and stays if
+//! a client was faster.
 
 use super::refuse;
 use crate::service::{ErrorCode, ServiceError};
@@ -17,10 +17,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::net::{UnixListener, UnixStream};
 
-/// How long one that is just going is waited for.
+/// How long to wait for a server that is just ending.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between two looks at whether it has gone.
+/// Pause between two checks whether it has ended.
 const PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum LocalError {
     Listen { socket: PathBuf, source: io::Error },
 }
 
-/// The user's one local server listens here.
+/// The listener of the user's only local server.
 #[derive(Debug)]
 pub struct LocalListener {
     listener: UnixListener,
@@ -43,10 +43,10 @@ pub struct LocalListener {
 }
 
 impl LocalListener {
-    /// Takes the place of the one server. What a killed one left is replaced.
+    /// Takes the place of the only server. Replaces what a killed server left.
     ///
     /// # Errors
-    /// When there is one, or it cannot listen.
+    /// When there is one already, or it cannot listen.
     pub async fn bind(place: &LocalPlace) -> Result<Self, LocalError> {
         let socket = place.socket();
         let deadline = Instant::now() + PATIENCE;
@@ -54,7 +54,7 @@ impl LocalListener {
             if let Some(lock) = place.hold()? {
                 break lock;
             }
-            // One that has let go of its socket is going.
+            // A server that has removed its socket is ending.
             if UnixStream::connect(&socket).await.is_ok() || Instant::now() > deadline {
                 return Err(LocalError::Taken { socket });
             }
@@ -69,7 +69,7 @@ impl LocalListener {
         }
     }
 
-    /// The next connection of the user's. Others are told that it is not theirs.
+    /// Returns the user's next connection. Connections of other users are refused.
     pub(super) async fn accept(&self) -> io::Result<UnixStream> {
         loop {
             let (stream, _) = self.listener.accept().await?;
@@ -88,9 +88,9 @@ impl LocalListener {
         stream.peer_cred().is_ok_and(|peer| peer.uid() == self.uid)
     }
 
-    /// Takes the socket away, so that nobody new can come. If somebody has come
-    /// before that and was not accepted yet, the socket is put back and the
-    /// connection given.
+    /// Removes the socket, so that no new client can connect. If a client connected
+    /// before that and was not accepted yet, puts the socket back and returns the
+    /// connection.
     pub(super) fn withdraw(&self) -> Option<UnixStream> {
         let aside = self.socket.with_extension("sock.old");
         if fs::rename(&self.socket, &aside).is_err() {
@@ -109,14 +109,14 @@ impl LocalListener {
 }
 
 impl Drop for LocalListener {
-    /// While the lock is held: the next server's socket is not there yet.
+    /// Runs while the lock is held: the next server's socket is not there yet.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.socket);
     }
 }
 
-/// Listens under another name first, so that whoever finds the socket can use
-/// it. A socket's path has 108 bytes, and this one may be longer.
+/// Listens under another name first, so that the socket is usable once it is found. A
+/// socket's path is limited to 108 bytes, and this one may be longer.
 fn listen(place: &LocalPlace) -> io::Result<UnixListener> {
     let socket = place.socket();
     let new = socket.with_extension("sock.new");

@@ -1,8 +1,7 @@
-//! Serving until told to stop: connections come in, each a task of its own.
+//! Serves until told to stop: each connection is a separate task.
 //!
-//! What a client does with its connection is its own affair: one that is silent,
-//! slow or hostile costs a place until its time is over, and never delays
-//! another. No error of the listener ends the server.
+//! A client that is silent, slow or hostile takes a place until its time is over, and
+//! never delays another one. No error of the listener ends the server.
 
 mod lifetime;
 mod listener;
@@ -37,32 +36,31 @@ use tokio::time::{sleep, timeout};
 use tower::Layer;
 use unauthenticated::Unauthenticated;
 
-/// How long requests may take to finish after the stop. Nothing is lost by
-/// cutting them off: runs go on in their keepers.
+/// How long requests may take to finish after the stop. Cutting them off loses nothing:
+/// runs go on in their keepers.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// When no descriptor is left, one is free again when a connection ends: often
-/// enough for whoever waits, and too seldom to cost anything.
+/// Pause when no file descriptor is left, until a connection ends. It is short enough for
+/// waiting clients, and long enough to cost nothing.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The process at the other end of a connection, where the system tells.
+/// The process at the other end of a connection, if the system knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) Option<i32>);
 
-/// How connections are taken, and for how long.
+/// How connections are accepted, and for how long.
 #[derive(Debug)]
 pub struct ServeOptions {
     pub listener: Listener,
     pub lifetime: Lifetime,
     pub tls: Option<Tls>,
-    /// Connections at once.
+    /// How many connections may be open.
     pub connections: usize,
-    /// How long a client may be silent before or in a request.
+    /// How long a client may be silent before or during a request.
     pub request_timeout: Duration,
 }
 
-/// Serves HTTP until `stop` is there or it goes by itself, and for a moment after
-/// that.
+/// Serves HTTP until `stop` completes or its lifetime ends, and for a moment after that.
 pub async fn serve(app: App, options: ServeOptions, stop: impl Future<Output = ()> + Send) {
     let service = app.service.clone();
     let router = http::router(app, options.request_timeout);
@@ -87,7 +85,7 @@ pub(crate) async fn serve_router(
     let mut stop = pin!(stop);
     loop {
         let due = idle_timer.due();
-        // Whoever is not accepted when the stop comes stays with the system.
+        // A connection that is not accepted before the stop stays in the system's queue.
         let stream = tokio::select! {
             () = &mut stop => break,
             stream = accept(&listener, &unauthenticated) => stream,
@@ -136,8 +134,8 @@ pub(crate) async fn serve_router(
     let _ = timeout(GRACE, places.acquire_many(all)).await;
 }
 
-/// A place for a connection. If none is left, or the unauthenticated have their part,
-/// one of those is closed. `None`: all are taken by callers with a token.
+/// Returns a place for a connection. If none is left, or the unauthenticated have used up
+/// their part, closes one of those. `None`: callers with a token have all places.
 async fn place(
     places: &Arc<Semaphore>,
     unauthenticated: &Unauthenticated,
@@ -152,14 +150,14 @@ async fn place(
         if !unauthenticated.make_room().await {
             return None;
         }
-        // It is free when its task has been told.
+        // The place becomes free when the closed connection's task ends.
         if let Ok(Ok(place)) = timeout(PAUSE, places.clone().acquire_owned()).await {
             return Some(place);
         }
     }
 }
 
-/// The next connection, however long the system refuses to give one.
+/// Returns the next connection, however long the system refuses to give one.
 async fn accept(listener: &Listener, unauthenticated: &Unauthenticated) -> Stream {
     let mut is_told = false;
     loop {
@@ -202,20 +200,19 @@ impl ConnectionHandler {
     async fn serve(self, stream: Stream, authentication: Authentication) {
         let stream = match stream {
             Stream::Network(stream) => stream,
-            // Whose it is has been asked for already. Its programs may be silent
-            // for as long as they like: they have no other user to disturb.
+            // Its user is already checked. The user's own programs may be silent for as
+            // long as they like: they disturb no other user.
             Stream::Local(stream) => {
                 authentication.succeeded();
                 let peer = Peer(stream.peer_cred().ok().and_then(|peer| peer.pid()));
                 return self.http(stream, authentication, peer, None).await;
             }
         };
-        // An event must not wait for the one before it to be acknowledged.
+        // An event must not wait for the acknowledgement of the one before it.
         let _ = stream.set_nodelay(true);
         tokio::select! {
             () = self.converse(stream, authentication.clone()) => {}
-            // Dropped with whatever it was about to send: it was not asked by
-            // anybody whom we know.
+            // Dropped with any pending answer: the client has not authenticated.
             () = authentication.displaced() => tracing::debug!("a connection made room for others"),
             () = authentication.overdue() => tracing::debug!("no token came on a connection"),
         }

@@ -1,4 +1,4 @@
-//! Connections beyond the limit are told so.
+//! Refusals for connections beyond the limit.
 
 use super::listener::Stream;
 use crate::http::ErrorBody;
@@ -10,20 +10,20 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// How many are told at once. Those beyond wait with the system until others have
-/// been told: one that is closed unread is reset, which says nothing.
+/// How many connections are refused at once. Others wait in the system's queue meanwhile:
+/// a connection that is closed unread is reset, which tells the client nothing.
 const AT_ONCE: usize = 64;
 
-/// The same beside the number of connections: each has a descriptor, too.
+/// The same limit as a fraction of the connections: each refusal takes a descriptor, too.
 const SHARE: usize = 4;
 
-/// For a client to take note.
+/// How long a client has to read the refusal.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Refusals {
     metrics: Arc<Metrics>,
-    /// A word that is not TLS would mean nothing then.
+    /// With TLS, a plain-text refusal would mean nothing.
     is_tls: bool,
     places: Arc<Semaphore>,
 }
@@ -53,7 +53,7 @@ impl Refusals {
     }
 }
 
-/// Tells somebody who has no business here so.
+/// Refuses a client that may not use this server.
 pub(super) fn turn_away(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     refusal: &ServiceError,
@@ -64,9 +64,9 @@ pub(super) fn turn_away(
     });
 }
 
-/// Answers when the request has come, as clients expect it, and reads on until
-/// the client has closed: a connection that is closed with something unread is
-/// reset, and the client would not see the answer.
+/// Answers once the request has come, as clients expect, and reads on until the client
+/// has closed: a connection that is closed with unread data is reset, and the client
+/// would not see the answer.
 async fn tell(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     answer: &str,

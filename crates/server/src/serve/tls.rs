@@ -23,7 +23,7 @@ pub enum TlsError {
     Unusable(#[from] rustls::Error),
 }
 
-/// What a server shows of itself.
+/// The certificate and key of a server.
 #[derive(Clone)]
 pub struct Tls(TlsAcceptor);
 

@@ -1,10 +1,10 @@
-//! Connections on which nobody has shown a token yet.
+//! Connections without a valid token so far.
 //!
-//! Each takes a place and a descriptor, and anybody can open one. So they may have
-//! only a part of the places, and a token must come within a time. When that part is
-//! taken, a new connection waits until the oldest one is closed, which every
-//! connection is once it has had a moment for its request. So clients that send
-//! nothing and connect again keep nobody out: they wait in the same line.
+//! Each takes a place and a descriptor, and anybody can open one. So they get only a part
+//! of the places, and a token must come within a time. When that part is full, a new
+//! connection waits until the oldest one is closed, which happens once that one has had a
+//! moment for its request. So clients that send nothing and reconnect keep nobody out:
+//! they wait in the same queue.
 
 use crate::keepers::lock;
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// An honest client has sent its request by then, also from the other side of the
-/// world and with TLS. Others wait this long when all places are taken.
+/// An honest client has sent its request by then, even from the other side of the world
+/// and with TLS. Others wait this long when all places are taken.
 const MINIMUM: Duration = Duration::from_millis(400);
 
 /// How long a connection may be without a token.
@@ -23,9 +23,9 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Unauthenticated {
     open: Mutex<Open>,
-    /// As many as may be open.
+    /// How many may be open.
     limit: usize,
-    /// One was closed, or has shown a token.
+    /// Notified when one was closed, or has sent a token.
     fewer: Notify,
 }
 
@@ -42,7 +42,7 @@ struct Connection {
     close: Arc<Notify>,
 }
 
-/// Whether a token came on a connection; every request on it has this.
+/// Whether a valid token came on a connection. Every request on it has this.
 #[derive(Clone, Debug)]
 pub(crate) struct Authentication(Arc<Progress>);
 
@@ -63,8 +63,8 @@ impl Unauthenticated {
         lock(&self.open).all.len() >= self.limit
     }
 
-    /// Waits until there are fewer; the oldest is closed once it has had its
-    /// moment. False: there are none.
+    /// Waits until there are fewer. Closes the oldest once it has had its moment. False:
+    /// there are none.
     pub(super) async fn make_room(&self) -> bool {
         let Some(since) = lock(&self.open).all.values().next().map(|oldest| oldest.since) else {
             return false;
@@ -73,7 +73,7 @@ impl Unauthenticated {
             () = tokio::time::sleep_until((since + MINIMUM).into()) => {
                 self.close_oldest();
             }
-            // A notification from before is kept: at worst we look once more.
+            // A stored notification from before costs at worst one more check.
             () = self.fewer.notified() => {}
         }
         true
@@ -93,7 +93,7 @@ impl Unauthenticated {
         }))
     }
 
-    /// Closes the oldest, unless it is too new. Whether one was closed.
+    /// Closes the oldest, unless it is too new. Returns whether one was closed.
     pub(super) fn close_oldest(&self) -> bool {
         let mut open = lock(&self.open);
         let Some(oldest) = open.all.first_entry() else { return false };
@@ -112,7 +112,7 @@ impl Unauthenticated {
 }
 
 impl Authentication {
-    /// A request had a valid token.
+    /// Notes that a request had a valid token.
     pub(crate) fn succeeded(&self) {
         if !self.0.is_done.swap(true, Ordering::Relaxed) {
             self.0.unauthenticated.remove(self.0.number);
@@ -123,12 +123,12 @@ impl Authentication {
         self.0.is_done.load(Ordering::Relaxed)
     }
 
-    /// Returns when the connection has to make room for others.
+    /// Completes when the connection has to make room for others.
     pub(super) async fn displaced(&self) {
         self.0.close.notified().await;
     }
 
-    /// Returns when no token has come in time.
+    /// Completes when no token has come in time.
     pub(super) async fn overdue(&self) {
         tokio::time::sleep(DEADLINE).await;
         if self.is_done() {

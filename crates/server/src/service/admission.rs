@@ -1,4 +1,4 @@
-//! Who may use what, and how much.
+//! Access rights and limits.
 
 use super::{ErrorCode, Service, ServiceError};
 use crate::keepers::{Place, blocking};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Each is refused with a clear word when it is reached.
+/// Limits. A request beyond one is refused with an error that names it.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Live sessions in all.
+    /// Live sessions in total.
     pub sessions: u64,
     /// Live sessions that one token has made.
     pub sessions_per_token: u64,
@@ -20,12 +20,12 @@ pub struct Limits {
     pub queue: u64,
     /// Bytes of a request's body.
     pub body: usize,
-    /// Bytes of a saved session that is restored, as it comes and decompressed;
-    /// zero: none is.
+    /// Bytes of a saved session to restore, both compressed and decompressed; zero
+    /// refuses all.
     pub restored: u64,
     /// Event streams and WebSockets at once.
     pub streams: usize,
-    /// Bytes of each stream that an answer may carry.
+    /// Bytes of each stream in an answer.
     pub output: u64,
 }
 
@@ -43,18 +43,18 @@ impl Default for Limits {
     }
 }
 
-/// What holds for new sessions that do not say otherwise. Zero: never.
+/// Defaults for new sessions. Zero: never.
 #[derive(Clone, Debug)]
 pub struct SessionDefaults {
     pub idle_timeout: Duration,
     pub command_timeout: Duration,
     /// Whether they are saved in idle time, and where to.
     pub durable: Option<SavedTo>,
-    /// Where those are saved that ask for it, besides this disk.
+    /// Where sessions that ask for it are saved, besides this disk.
     pub store: Option<String>,
-    /// The environment that they begin with: that of whoever runs the server.
+    /// Their initial environment: that of the user who runs the server.
     pub environment: BTreeMap<String, String>,
-    /// What all sessions of callers are confined by, at least.
+    /// The minimum sandbox of all callers' sessions.
     pub sandbox: Option<Arc<Policy>>,
 }
 
@@ -73,7 +73,7 @@ impl Default for SessionDefaults {
 }
 
 impl SessionDefaults {
-    /// A session with these times.
+    /// Applies the defaults to a session.
     pub(super) fn session(&self, new: NewSession) -> NewSession {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         NewSession {
@@ -84,8 +84,8 @@ impl SessionDefaults {
         }
     }
 
-    /// Where a session's saves go. Callers say whether; where to is for whoever
-    /// runs the server to say, whose credentials are used.
+    /// Returns where a session's saves go. Callers say whether to save; the operator of
+    /// the server, whose credentials are used, says where.
     pub(super) fn durability(&self, wanted: Option<bool>) -> Option<SavedTo> {
         match wanted {
             Some(true) => {
@@ -109,45 +109,46 @@ pub(crate) struct Caller {
     pub(crate) moved: Moved,
 }
 
-/// What becomes of a session that another machine has taken up, when it is asked for.
+/// What to do with a requested session that another machine has taken up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Moved {
-    /// It is taken up again: somebody wants it here.
+    /// Take it up again: a client wants it here.
     #[default]
     TakeUp,
-    /// It is left where it is: who works on it here has only not heard of it yet.
+    /// Leave it there: a driver here has only not heard of the move yet.
     Leave,
 }
 
-/// How strictly the sessions of a caller are confined at least.
+/// The minimum sandbox of a caller's sessions.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Bounds {
-    /// As the server's are.
+    /// The server's own.
     #[default]
     Servers,
-    /// The same, and as this says.
+    /// The server's own, and this one.
     And(Arc<Policy>),
-    /// The server itself looks after its sessions, whatever they are.
+    /// None: the server itself manages its sessions, whatever they are.
     None,
 }
 
 impl Caller {
-    /// May do everything.
+    /// Returns a caller who may do everything.
     pub(crate) fn owner() -> Self {
         Self { token: None, workspaces: None, bounds: Bounds::Servers, moved: Moved::TakeUp }
     }
 
-    /// The same, who leaves sessions to the machine that has taken them up.
+    /// Returns the same caller, who leaves sessions to the machine that has taken them up.
     pub(crate) fn staying(self) -> Self {
         Self { moved: Moved::Leave, ..self }
     }
 
-    /// The server, on its own behalf.
+    /// Returns the server as a caller, on its own behalf.
     pub(crate) fn server() -> Self {
         Self { bounds: Bounds::None, ..Self::owner() }
     }
 
-    /// What the token says, if the server's own bound counts at all.
+    /// Returns the token's own bound; the outer `None` if the server's bound does not
+    /// apply either.
     pub(super) fn own_bound(&self) -> Option<Option<&Arc<Policy>>> {
         match &self.bounds {
             Bounds::Servers => Some(None),
@@ -160,9 +161,9 @@ impl Caller {
         self.workspaces.as_ref().is_none_or(|all| is_within(directory, all))
     }
 
-    /// A session is as visible as the directory that it was started in, and a
-    /// fork as its original. To others it does not exist: that it does is none
-    /// of their business.
+    /// Refuses sessions that the caller may not see. A session is as visible as the
+    /// directory that it was started in, and a fork as its original. To other callers it
+    /// does not exist.
     pub(super) fn admit(&self, place: &Place) -> Result<(), ServiceError> {
         if self.may_use(&place.home) {
             return Ok(());
@@ -176,7 +177,7 @@ fn is_within(directory: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| directory.starts_with(root))
 }
 
-/// The directories that are in both lists, or below both.
+/// Returns the directories that are in both lists, or below both.
 pub(super) fn common(some: &[PathBuf], others: &[PathBuf]) -> Vec<PathBuf> {
     let pairs = some.iter().flat_map(|one| others.iter().map(move |other| (one, other)));
     let common =
@@ -202,7 +203,7 @@ pub(super) fn roots(given: &[PathBuf]) -> Result<Vec<PathBuf>, ServiceError> {
 }
 
 impl Service {
-    /// A directory that came over the network, if the caller may use it.
+    /// Resolves a directory that came over the network, if the caller may use it.
     pub(crate) async fn directory(
         &self,
         caller: &Caller,
@@ -211,7 +212,7 @@ impl Service {
         self.admit(caller, move |roots, caller| directory(given.as_deref(), roots, caller)).await
     }
 
-    /// Something in such a directory that need not be there itself.
+    /// Resolves a path in such a directory; the path itself need not exist.
     pub(super) async fn new_path(
         &self,
         caller: &Caller,
@@ -220,7 +221,7 @@ impl Service {
         self.admit(caller, move |roots, caller| new_path(&given, roots, caller)).await
     }
 
-    /// Looks at directories on a thread for what may block.
+    /// Checks directories on a thread for blocking work.
     pub(super) async fn admit<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -231,8 +232,8 @@ impl Service {
     }
 }
 
-/// Resolves a directory that came over the network. Links and `..` are gone
-/// before it is compared, so none of them leads out.
+/// Resolves a directory that came over the network. Links and `..` are resolved before
+/// the comparison, so none of them leads out.
 pub(super) fn directory(
     given: Option<&str>,
     roots: &[PathBuf],
@@ -246,7 +247,7 @@ pub(super) fn directory(
         return Err(ServiceError::new(ErrorCode::BadDirectory, "a path cannot contain NUL"));
     }
     let Ok(resolved) = std::fs::canonicalize(&path) else {
-        // Whether something exists outside is not told either.
+        // Does not reveal whether something exists outside.
         if !is_within(&path, roots) || path.components().any(|c| c.as_os_str() == "..") {
             return Err(outside(shown, &path, caller));
         }
@@ -263,9 +264,9 @@ pub(super) fn directory(
     Ok(resolved)
 }
 
-/// Not for every caller is it for want of a token: one may cover a directory that the
-/// server itself may not use. The advice is in the message, too, because tools tell
-/// a model nothing else.
+/// Returns the refusal. The token is not always the reason: it may cover a directory that
+/// the server itself may not use. The advice is in the message as well, because tools
+/// show a model nothing else.
 fn outside(shown: &str, path: &Path, caller: &Caller) -> ServiceError {
     let outside = "outside of the directories that may be used";
     let refused = |message| ServiceError::new(ErrorCode::Forbidden, message);
@@ -276,9 +277,8 @@ fn outside(shown: &str, path: &Path, caller: &Caller) -> ServiceError {
     refused(format!("{shown} is {outside}; {hint}")).with_hint(hint)
 }
 
-/// Something in a directory that may be used, which need not be there itself:
-/// a file to be written, a directory to be made. Nothing is followed at the end
-/// of the path.
+/// Resolves a path in a permitted directory. The path itself need not exist: a file to be
+/// written, a directory to be made. A link at its end is not followed.
 pub(super) fn new_path(
     given: &str,
     roots: &[PathBuf],
@@ -338,7 +338,7 @@ mod tests {
         let code = |given: &str| new_path(given).err().map(|error| error.code);
         assert_eq!(new_path("new").unwrap(), root.join("new"));
         assert_eq!(new_path("a/../new").unwrap(), root.join("new"));
-        // The link itself, not where it leads.
+        // The link itself, not its target.
         assert_eq!(new_path("out").unwrap(), root.join("out"));
         for path in ["../new", "out/new", "/new", "/etc/new", "a/../../new"] {
             assert_eq!(code(path), Some(ErrorCode::Forbidden), "{path}");

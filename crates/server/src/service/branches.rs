@@ -1,7 +1,7 @@
-//! Forks of sessions, and points that they can go back to.
+//! Forks of sessions, and checkpoints to go back to.
 //!
-//! A caller that goes away while it waits for the session's runs takes its
-//! connection to the keeper along, and with it what it had asked for.
+//! A caller that goes away while it waits for the session's runs drops its connection to
+//! the keeper, and with it its request.
 
 use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity};
 use crate::keepers::{Reached, blocking};
@@ -14,8 +14,8 @@ use sessile_store::SessionStatus;
 use std::sync::atomic::Ordering;
 
 impl Service {
-    /// New sessions with the state of this one. They belong to whom the session
-    /// belongs to, and count as that one's.
+    /// Makes new sessions with the state of this one. They have the owner of this
+    /// session, and count as the owner's.
     pub(crate) async fn fork(
         &self,
         caller: &Caller,
@@ -26,7 +26,7 @@ impl Service {
         let mut reached = self.reach(caller, id).await?;
         let directory = reached.place.directory.clone();
         let (sessions, names) = (self.keepers.sessions().clone(), order.names());
-        // Held until others can see that the forks have them.
+        // Held until others can see that the forks have these names.
         let (owner, _reserved) = blocking(move || {
             let owner = directory.metadata()?.owner;
             let reserved = sessions.reserve_names(&names, owner.as_deref())?;
@@ -48,8 +48,8 @@ impl Service {
         Ok(WithContinuity { answer: view, continuity: reached.continuity.clone() })
     }
 
-    /// The same in a sandbox, where each fork has a layer of its own, if that is
-    /// what was ordered.
+    /// Forks a session in a sandbox, where each fork has its own layer, if that was
+    /// requested.
     async fn fork_confined(
         &self,
         reached: &Reached,
@@ -69,8 +69,7 @@ impl Service {
         .await
     }
 
-    /// The same of a workspace's session: the fork is the workspace's session of
-    /// another key.
+    /// Forks a workspace's session: the fork becomes the workspace's session with another key.
     pub(crate) async fn fork_workspace(
         &self,
         caller: &Caller,
@@ -83,7 +82,7 @@ impl Service {
         let of_fork = Target { session_key: Some(new_key.to_owned()), ..target.clone() };
         let key = self.key(caller, &of_fork, &workspace);
         let sessions = self.keepers.sessions().clone();
-        // Held until the fork is recorded: two of one key would lose one.
+        // Held until the fork is recorded: with two of one key, one would be lost.
         let (claim, is_taken) = blocking(move || {
             let claim = sessions.claim(&key)?;
             let other = claim.session().and_then(|id| sessions.find(&id).ok());
@@ -120,7 +119,7 @@ impl Service {
         Ok(WithContinuity { answer: view, continuity: reached.continuity.clone() })
     }
 
-    /// Oldest first; none of a session that has ended.
+    /// Returns the checkpoints, oldest first; none for a session that has ended.
     pub(crate) async fn checkpoints(
         &self,
         caller: &Caller,
@@ -148,7 +147,7 @@ impl Service {
         Ok(WithContinuity { answer: view, continuity: reached.continuity.clone() })
     }
 
-    /// Lets go of checkpoints: the names of those that there were.
+    /// Drops checkpoints, and returns the names of those that existed.
     pub(crate) async fn drop_checkpoints(
         &self,
         caller: &Caller,
@@ -169,8 +168,7 @@ impl Service {
         Ok(names)
     }
 
-    /// A lost session is continued: what is written down of its checkpoints is
-    /// known to a keeper alone.
+    /// Continues a lost session: only a keeper can read the records of its checkpoints.
     async fn reach_unless_ended(
         &self,
         caller: &Caller,

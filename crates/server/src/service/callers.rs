@@ -1,10 +1,10 @@
-//! Sessions that end with the program that has started them, however that ends.
+//! Sessions that end with the program that started them, however it ends.
 //!
-//! Only for programs of the user on the same machine, whose processes the system
-//! tells us of. Its keeper watches the process, as long as it can see it. So does the
-//! server, for keepers that are of an older version or elsewhere. Which process it is
-//! stands in the session's directory, so that the next keeper and the next server go
-//! on watching; a server ends what is left of those that are gone.
+//! This is only for programs of the user on the same machine, whose processes the system
+//! reports. The keeper watches the process as long as it can see it. So does the server,
+//! for keepers of an older version or elsewhere. The process is recorded in the session's
+//! directory, so that the next keeper and the next server go on watching; a new server
+//! ends the sessions whose program is gone.
 
 use super::{Caller, ErrorCode, Service, ServiceError};
 use crate::keepers::{blocking, lock};
@@ -18,37 +18,37 @@ use std::sync::{Arc, Mutex};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// The programs that are watched, with the sessions that end with them.
+/// The watched programs, with the sessions that end with them.
 #[derive(Debug, Default)]
 pub(super) struct Callers(Mutex<HashMap<Program, BTreeSet<SessionId>>>);
 
 /// Which program the forks of a session end with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ForksEnd {
-    /// The one that the original ends with, if there is one.
+    /// The one that the original ends with, if any.
     WithOriginals,
     With(Program),
     WithNone,
 }
 
-/// The process with this number, if it is there.
+/// Returns the process with this number, if it is alive.
 pub(crate) fn program_of(pid: i32) -> Option<Program> {
     let stat = Process::new(Pid::from_raw(pid)?).stat()?;
     (!stat.has_ended()).then_some(Program { pid, started: stat.started })
 }
 
-/// Something that tells when it is gone; `None` when it is.
+/// Returns a descriptor that becomes readable when the program ends; `None` if it has ended.
 fn held(program: Program) -> Option<OwnedFd> {
     Process::new(Pid::from_raw(program.pid)?).held(program.started)
 }
 
 impl Service {
-    /// Whether a program is watched whose end would be the end of sessions.
+    /// Whether a program is watched whose end ends sessions.
     pub(crate) fn has_callers(&self) -> bool {
         lock(&self.callers.0).values().any(|sessions| !sessions.is_empty())
     }
 
-    /// A session that was just made ends with this program.
+    /// Makes a new session end with this program.
     pub(crate) async fn end_with(
         self: &Arc<Self>,
         program: Program,
@@ -58,8 +58,7 @@ impl Service {
         let directory = place.directory.clone();
         blocking(move || Ok(directory.write_caller(program)?)).await?;
         self.watch_caller(program, id.clone());
-        // One that ends by itself meanwhile, or does not understand, is left to the
-        // server.
+        // A keeper that is just ending, or does not know the request, is left to the server.
         if let Ok(Some(mut keeper)) = self.reach_if_live(&place).await
             && let Err(error) = keeper.call(Request::EndWith(program)).await
         {
@@ -68,7 +67,7 @@ impl Service {
         Ok(())
     }
 
-    /// The same for forks that were just made.
+    /// Does the same for new forks.
     pub(crate) async fn end_forks(
         self: &Arc<Self>,
         original: &SessionId,
@@ -91,15 +90,15 @@ impl Service {
         Ok(())
     }
 
-    /// The session is over: nobody has to wait for its caller.
+    /// Stops watching for a session that is over.
     pub(super) fn forget_caller_of(&self, id: &SessionId) {
         for sessions in lock(&self.callers.0).values_mut() {
             sessions.remove(id);
         }
     }
 
-    /// Goes on watching for sessions that another server has made, and ends those
-    /// whose program has gone meanwhile.
+    /// Goes on watching for sessions that another server has made, and ends those whose
+    /// program is gone.
     ///
     /// # Errors
     /// When the sessions cannot be listed.

@@ -1,8 +1,8 @@
-//! How strictly sessions are confined: by whoever starts the server, and by the
-//! token of who calls. What a caller asks for can only be stricter than that.
+//! How strictly sessions are confined: by the server's configuration, and by the caller's
+//! token. A caller's own request can only be stricter than that.
 //!
-//! A caller that is bound has no session that is not confined as strictly, by
-//! whatever way: one that is there already and is not does not exist for it.
+//! A caller with a bound has only sessions that are confined at least as strictly. An
+//! existing session that is not does not exist for the caller.
 
 use super::{Caller, ErrorCode, Service, ServiceError, admission};
 use crate::keepers::Place;
@@ -12,18 +12,18 @@ use sessile_store::Metadata;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Whether a session is as strict as a bound.
+/// Whether a sandbox is at least as strict as a bound.
 pub(super) fn is_within(bound: Option<&Policy>, sandbox: Option<&Policy>) -> bool {
     bound.is_none_or(|bound| sandbox.is_some_and(|own| own.is_within(bound)))
 }
 
-/// The policy of a session, if it is one that is understood.
+/// Returns the policy of a session, if this version understands it.
 pub(crate) fn policy(metadata: &Metadata) -> Option<Policy> {
     metadata.sandbox.clone().and_then(|value| serde_json::from_value(value).ok())
 }
 
 impl Service {
-    /// What every session of a caller's is confined by at least.
+    /// Returns the minimum sandbox of a caller's sessions.
     pub(super) fn bound(&self, caller: &Caller) -> Option<Arc<Policy>> {
         match (caller.own_bound()?, &self.defaults.sandbox) {
             (None, None) => None,
@@ -32,7 +32,7 @@ impl Service {
         }
     }
 
-    /// A session that is not as strict does not exist for the caller.
+    /// Refuses a session that is less strict, as if it did not exist.
     pub(super) fn admit_confined(
         &self,
         caller: &Caller,
@@ -47,7 +47,7 @@ impl Service {
         Err(ServiceError::new(ErrorCode::SessionNotFound, message).with_hint(hint))
     }
 
-    /// Refuses what would pass by the sandboxes of a caller's sessions.
+    /// Refuses an operation that would bypass the sandboxes of a caller's sessions.
     pub(super) fn refuse_if_bound(&self, caller: &Caller, what: &str) -> Result<(), ServiceError> {
         if self.bound(caller).is_none() {
             return Ok(());
@@ -57,7 +57,7 @@ impl Service {
         Err(ServiceError::new(ErrorCode::Forbidden, message).with_hint(hint))
     }
 
-    /// A layer that somebody else demands is not the caller's to apply.
+    /// Refuses to apply a layer if the caller's bound demands layers.
     pub(super) fn refuse_to_apply(&self, caller: &Caller) -> Result<(), ServiceError> {
         match self.bound(caller).map(|bound| bound.files) {
             Some(FileMode::Overlay) => {
@@ -67,7 +67,8 @@ impl Service {
         }
     }
 
-    /// The policy of a sandbox that a caller asks for. What it shows of the machine has to be what the caller may use.
+    /// Returns the policy of a sandbox that a caller asks for. It may show only those
+    /// parts of the machine that the caller may use.
     pub(super) async fn confinement(
         &self,
         caller: &Caller,
@@ -92,8 +93,8 @@ impl Service {
         Ok(Some(policy))
     }
 
-    /// A session that is confined as it has to be: whoever makes one for a caller
-    /// passes it through this.
+    /// Adds the caller's bound to a new session. Every new session of a caller must pass
+    /// through this.
     pub(super) fn confined(&self, caller: &Caller, new: NewSession) -> NewSession {
         let Some(bound) = self.bound(caller) else { return new };
         let sandbox = match new.sandbox {

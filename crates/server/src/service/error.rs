@@ -1,4 +1,5 @@
-//! Errors of the service: those of the gateway, for the server's own traits.
+//! Errors of the service: those of the gateway, wrapped so that traits can be
+//! implemented.
 
 use crate::keepers::LinkError;
 use sessile_client::ClientError;
@@ -20,13 +21,13 @@ impl ServiceError {
         Self(Error::bad_request(message))
     }
 
-    /// A keeper's answer to something else.
+    /// Returns the error for an answer of the wrong kind from a keeper.
     #[must_use]
     pub fn unexpected() -> Self {
         Self(Error::unexpected())
     }
 
-    /// With a word on what to do that fits better than the code's own.
+    /// Adds advice that fits better than the code's own.
     #[must_use]
     pub(crate) fn with_hint(self, hint: &'static str) -> Self {
         Self(Error { hint: hint.into(), ..self.0 })
@@ -50,7 +51,7 @@ where
     }
 }
 
-/// Something that should not happen: the log says what, the caller only that.
+/// Returns an error that should not happen: only the log has the details.
 pub(crate) fn internal(what: &str) -> ServiceError {
     tracing::error!("internal error: {what}");
     ServiceError::new(ErrorCode::Internal, "something went wrong in the server")

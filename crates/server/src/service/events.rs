@@ -1,9 +1,9 @@
-//! A run as a stream of events, each with a number; a reader that comes back
-//! with the last number that it saw goes on right after it.
+//! A run as a stream of numbered events. A reader that returns with its last number
+//! continues right after it.
 //!
-//! The number says where the reader is in both streams, so nothing has to be
-//! kept for readers: they may come back to another server. The keeper is asked
-//! for more only when the last event was taken, so a slow reader costs nothing.
+//! The number says where the reader is in both streams, so nothing is kept for readers:
+//! they may continue at another server. The keeper is asked for more only when the last
+//! event was taken, so a slow reader costs nothing.
 
 use super::{Caller, ErrorCode, Service, ServiceError};
 use crate::keepers::{Reached, blocking};
@@ -18,10 +18,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// Bytes of one event at the most.
+/// Size limit of one event.
 const CHUNK: u64 = 64 << 10;
 
-/// How long the keeper holds a question that it has no answer to.
+/// How long the keeper holds a request without an answer.
 const PATIENCE_MS: u64 = 30_000;
 
 #[derive(Debug)]
@@ -59,8 +59,7 @@ impl Event {
     }
 }
 
-/// Where a reader is: after event `seq`, so far in each stream, and past which
-/// moments of the run.
+/// A reader's position: after event `seq`, the offset in each stream, and the phase of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) seq: u64,
@@ -76,7 +75,7 @@ impl Default for Cursor {
 }
 
 impl Cursor {
-    /// In a run that is going, after so many bytes of its stdout.
+    /// Returns the position in a running run after this many bytes of its stdout.
     pub(super) fn within(stdout: u64) -> Self {
         Self { stdout, phase: RunPhase::Running, ..Self::default() }
     }
@@ -122,7 +121,7 @@ impl FromStr for Cursor {
     }
 }
 
-/// Counts an open stream as long as it lives.
+/// Counts an open stream while it exists.
 #[derive(Debug)]
 pub(crate) struct StreamGuard {
     service: Arc<Service>,
@@ -142,7 +141,7 @@ pub(crate) struct Follower {
     metrics: Arc<Metrics>,
     pub(crate) run: RunNo,
     cursor: Cursor,
-    /// What was read of stdout and stderr, and not told.
+    /// Bytes of stdout and stderr that were read but not yet returned.
     halves: [Half; 2],
     ready: VecDeque<Event>,
     max_output: u64,
@@ -151,7 +150,7 @@ pub(crate) struct Follower {
 
 #[derive(Debug, Default)]
 struct Half {
-    /// They end in the middle of a character.
+    /// The start of an incomplete character.
     bytes: Vec<u8>,
     /// Bytes before those that are not kept.
     skipped: u64,
@@ -160,7 +159,7 @@ struct Half {
 #[derive(Debug)]
 enum Source {
     Keeper(Reached),
-    /// A session without a keeper: what is on disk is all.
+    /// A session without a keeper: only what is on disk.
     Disk(sessile_store::Directory),
 }
 
@@ -177,8 +176,7 @@ impl Service {
         Ok(StreamGuard { service: self.clone(), _permit: permit })
     }
 
-    /// Whether somebody reads a stream, which may have outlived its connection:
-    /// a WebSocket does.
+    /// Whether a stream is open. It may have outlived its connection, as a WebSocket does.
     pub(crate) fn has_streams(&self) -> bool {
         self.streams.available_permits() < self.limits.streams
     }
@@ -205,7 +203,7 @@ impl Service {
             max_output: self.limits.output,
             is_over: cursor.phase == RunPhase::Closed,
         };
-        // That there is such a run is found out before anything is streamed.
+        // Checks that the run exists before anything is streamed.
         let probe = ReadOutput { max: 0, wait: false, ..ReadOutput::waiting(run) };
         if follower.read(probe).await?.is_none() {
             return Err(self.missing_run(&place.directory, run).await);
@@ -215,7 +213,7 @@ impl Service {
 }
 
 impl Follower {
-    /// The next event and where the reader is after it; `None` after the last.
+    /// Returns the next event and the position after it; `None` after the last.
     pub(crate) async fn next(&mut self) -> Result<Option<(Cursor, Event)>, ServiceError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -255,7 +253,7 @@ impl Follower {
         }
     }
 
-    /// Makes events of what the keeper has told.
+    /// Converts the keeper's answer to events.
     async fn take(&mut self, view: OutputView) -> Result<(), ServiceError> {
         if view.phase >= RunPhase::Running && self.cursor.phase == RunPhase::Queued {
             self.ready.push_back(Event::Started);
@@ -326,8 +324,8 @@ impl Half {
         self.skipped + self.bytes.len() as u64
     }
 
-    /// What comes next begins there, and `told` is told. What lies between, and
-    /// would complete a character, is not kept.
+    /// Notes that the next bytes begin at `next`, while the reader has everything up to
+    /// `told`. If bytes in between are not kept, the incomplete character before them is dropped.
     fn pass(&mut self, next: u64, told: u64) {
         let missing = next.saturating_sub(told);
         if missing > self.length() {
@@ -335,7 +333,7 @@ impl Half {
         }
     }
 
-    /// The part that can be told now: up to its last whole character.
+    /// Returns the part that can be sent now: up to its last whole character.
     fn whole(&mut self, new: Vec<u8>, flush: bool) -> Option<Written> {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.extend(new);
@@ -354,7 +352,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Ids are numbers of 19 digits at the most, as the description says.
+    /// Ids are numbers of 19 digits at most, as the description says.
     fn number() -> impl Strategy<Value = u64> {
         0..10_000_000_000_000_000_000_u64
     }

@@ -1,7 +1,7 @@
-//! The runs of a session as they are accepted, whoever gave the order.
+//! The runs of a session as they are accepted, whichever client started them.
 //!
-//! A reader is told each run once, by its number; one that comes back with the
-//! last number that it saw is told those since. Nothing is kept for readers.
+//! A reader gets each run once, by its number. A reader that returns with its last number
+//! gets the runs since. Nothing is kept for readers.
 
 use super::{Caller, Service, ServiceError};
 use crate::keepers::{Place, Reached, blocking};
@@ -10,14 +10,14 @@ use sessile_store::{Entry, SessionStatus};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How long the keeper holds a question that it has no answer to.
+/// How long the keeper holds a request without an answer.
 const PATIENCE_MS: u64 = 30_000;
 
-/// What happens in a session.
+/// An event of a session.
 #[derive(Debug)]
 pub(crate) enum SessionEvent {
     Run(Box<OpenRun>),
-    /// Something with a number of its own that is no run.
+    /// An entry with a number that is not a run.
     Happened(Box<Entry>),
     Ended(SessionStatus),
 }
@@ -33,7 +33,7 @@ pub(crate) struct RunsFollower {
 }
 
 impl Service {
-    /// Follows from this run on; without one, from those on that are not over.
+    /// Follows the runs after this one; without it, from the unfinished ones on.
     pub(crate) async fn follow_runs(
         &self,
         caller: &Caller,
@@ -52,7 +52,7 @@ impl Service {
             let open = match keeper.call(Request::Runs).await {
                 Ok(Answer::Runs(view)) => view.runs,
                 Ok(_) => return Err(ServiceError::unexpected()),
-                // It goes; what has become of the session is all that there is to tell.
+                // The keeper is ending; only the session's status is left to report.
                 Err(_) => {
                     reached = None;
                     Vec::new()
@@ -67,7 +67,7 @@ impl Service {
 }
 
 impl RunsFollower {
-    /// The next event; `None` after the session's end.
+    /// Returns the next event; `None` after the session's end.
     pub(crate) async fn next(&mut self) -> Result<Option<SessionEvent>, ServiceError> {
         loop {
             if let Some(run) = self.ready.pop_front() {
@@ -91,7 +91,7 @@ impl RunsFollower {
         }
     }
 
-    /// A keeper lists what has a number, be it a run or not.
+    /// Converts a listed run: a keeper lists everything with a number, also what is not a run.
     async fn told(&self, run: OpenRun) -> Result<SessionEvent, ServiceError> {
         if run.phase < RunPhase::Closed {
             return Ok(SessionEvent::Run(Box::new(run)));
@@ -104,7 +104,7 @@ impl RunsFollower {
         })
     }
 
-    /// The keeper is gone: what has become of the session.
+    /// Returns the session's status, since the keeper is gone.
     async fn end(&mut self) -> Result<Option<SessionEvent>, ServiceError> {
         self.is_over = true;
         let directory = self.place.directory.clone();

@@ -1,11 +1,10 @@
-//! What runs have left in the background.
+//! Background jobs of runs.
 
 use super::{Caller, ErrorCode, Service, ServiceError};
 use sessile_protocol::{Answer, Job, Request, SessionId};
 
 impl Service {
-    /// The jobs of a session; none when it has no keeper, which they do not
-    /// outlive.
+    /// Returns the jobs of a session; none without a keeper, which they do not outlive.
     pub(crate) async fn jobs(
         &self,
         caller: &Caller,
@@ -14,7 +13,7 @@ impl Service {
         Ok(self.live_jobs(caller, id).await?.unwrap_or_default())
     }
 
-    /// The same; none at all when nobody can say, because there is no keeper.
+    /// Returns the same, or `None` without a keeper.
     pub(crate) async fn live_jobs(
         &self,
         caller: &Caller,
@@ -28,7 +27,7 @@ impl Service {
         Ok(Some(view.jobs))
     }
 
-    /// Signals a job, or a process of one; how many processes got it.
+    /// Signals a job, or a process of one; returns how many processes got it.
     pub(crate) async fn signal_job(
         &self,
         caller: &Caller,

@@ -1,22 +1,22 @@
-//! Joining a run whose terminal is drawn on already.
+//! Joining a run whose terminal already has content.
 
 use super::{Caller, Cursor, ScreenWait, Service, ServiceError};
 use sessile_gateway::answer::whole_end;
 use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId, TerminalSize};
 use sessile_terminal::render;
 
-/// The most bytes that a character has before its last.
+/// The most bytes that an incomplete character can have.
 const HALF: u64 = 3;
 
-/// Where somebody begins who joins a run.
+/// Where a client starts that joins a run.
 #[derive(Debug)]
 pub(crate) struct Joined {
     pub(crate) cursor: Cursor,
-    /// What is to be told first.
+    /// The screen to send first.
     pub(crate) screen: Option<Drawn>,
 }
 
-/// What draws a terminal as it is.
+/// Escape sequences that draw a terminal as it is.
 #[derive(Debug)]
 pub(crate) struct Drawn {
     pub(crate) data: String,
@@ -24,15 +24,15 @@ pub(crate) struct Drawn {
 }
 
 impl Service {
-    /// The terminal of a run as it is, and where its output goes on. What is
-    /// written in between is in both.
+    /// Returns the terminal of a run as it is, and where its output continues. Output in
+    /// between is in both.
     pub(crate) async fn join(
         &self,
         caller: &Caller,
         id: &SessionId,
         run: RunNo,
     ) -> Result<Joined, ServiceError> {
-        // Beyond all bytes: that is answered with where these end.
+        // Beyond all bytes: the answer says where the streams end.
         let end = ReadOutput {
             stdout_from: u64::MAX,
             stderr_from: u64::MAX,
@@ -43,7 +43,7 @@ impl Service {
         if view.phase == RunPhase::Queued {
             return Ok(Joined { cursor: Cursor::default(), screen: None });
         }
-        // From a whole character on.
+        // Begins at a whole character.
         let from = view.stdout_next.saturating_sub(HALF);
         let last = self.output(caller, id, ReadOutput { stdout_from: from, max: HALF, ..end });
         let last = last.await?.stdout;

@@ -6,7 +6,7 @@ use sessile_client::{LayerRefused, NoView, SessionLayer};
 use sessile_layer::{Applied, Diff, Discarded, Force};
 use sessile_protocol::SessionId;
 
-/// Bytes of a diff's text in one answer.
+/// Size limit of a diff's text in one answer.
 const MOST_TEXT: usize = 16 << 20;
 
 impl Service {

@@ -1,5 +1,5 @@
-//! What can be asked of the server, whatever the surface: sessions and runs,
-//! for a caller that may use some directories.
+//! The server's operations, independent of the surface: sessions and runs, for a caller
+//! who may use some directories.
 //!
 //! No HTTP here, and no MCP: those are gateways over this.
 
@@ -75,22 +75,21 @@ pub struct Service {
     /// Directories that sessions from the network may be in, canonical.
     roots: Vec<PathBuf>,
     pub(crate) metrics: Arc<Metrics>,
-    /// Sessions that may be live: never too low, and counted anew before one
-    /// is refused.
+    /// Upper bound for the number of live sessions. Recounted before one is refused.
     live: AtomicU64,
     room: Arc<room::Room>,
     streams: Arc<Semaphore>,
-    /// Workspaces' sessions that were used before.
+    /// Sessions of workspaces that were used before.
     workspaces: Mutex<HashMap<String, Arc<Place>>>,
-    /// Names by which callers' sessions were found.
+    /// Cache from the names of callers' sessions to their ids.
     names: Mutex<HashMap<(Option<String>, String), SessionId>>,
-    /// There while somebody watches what sessions do.
+    /// Exists while a client watches the activity of sessions.
     sampler: top::SharedSampler,
     pools: pools::Pools,
     pub(crate) agents: Agents,
-    /// Programs that take sessions of theirs along when they end.
+    /// Programs whose end ends their sessions.
     callers: callers::Callers,
-    /// Of the sessions directory; read when it is first needed.
+    /// The secret of the sessions directory; read when it is first needed.
     secret: OnceCell<[u8; 32]>,
 }
 
@@ -123,25 +122,26 @@ impl Service {
         })
     }
 
-    /// The same with other times for sessions that do not say theirs.
+    /// Sets the defaults for new sessions.
     #[must_use]
     pub fn with_defaults(self, defaults: SessionDefaults) -> Self {
         Self { defaults, ..self }
     }
 
-    /// The same with models for its agents.
+    /// Sets the models for agents.
     #[must_use]
     pub fn with_models(self, models: Vec<Model>) -> Self {
         Self { agents: Agents::new(models), ..self }
     }
 
-    /// The same with the file that its owner, who alone calls it, may be told to add to.
+    /// Sets the configuration file that messages may name. Only for a server that is used
+    /// by its owner alone.
     #[must_use]
     pub fn with_configuration(self, file: PathBuf) -> Self {
         Self { agents: self.agents.with_configuration(file), ..self }
     }
 
-    /// Takes over the sessions that are there. Their number.
+    /// Takes over the existing sessions, and returns their number.
     ///
     /// # Errors
     /// When the sessions directory cannot be read.
@@ -151,7 +151,7 @@ impl Service {
         Ok(live)
     }
 
-    /// The program that helpers are copies of.
+    /// Returns the program that helper processes are started from.
     pub(crate) fn program(&self) -> &std::path::Path {
         self.keepers.launcher().program()
     }
@@ -171,7 +171,7 @@ impl Service {
         &self.roots
     }
 
-    /// A session that this caller may use.
+    /// Finds a session that this caller may use.
     pub(crate) async fn place(
         &self,
         caller: &Caller,
@@ -183,7 +183,7 @@ impl Service {
         Ok(place)
     }
 
-    /// What has become of a session; one that was lost is brought back.
+    /// Brings a lost session back, and returns what became of it.
     pub(crate) async fn wake(
         &self,
         caller: &Caller,
@@ -192,7 +192,7 @@ impl Service {
         Ok(self.reach(caller, id).await?.continuity.clone())
     }
 
-    /// Looks for a session anew when it is next asked for.
+    /// Makes the next request look up the session anew.
     pub(crate) fn forget(&self, id: &SessionId) {
         self.keepers.forget(id);
     }
@@ -205,13 +205,13 @@ impl Service {
         self.keepers.launcher().has_store()
     }
 
-    /// All sessions of this server.
+    /// Returns the sessions of this server.
     pub(crate) fn sessions(&self) -> &Sessions {
         self.keepers.sessions()
     }
 
-    /// The same with its keeper, which is started anew if it was lost.
-    /// One that has moved to another machine is taken up again.
+    /// Connects to a session's keeper, which is restarted if it was lost. A session that
+    /// has moved to another machine is taken up again.
     async fn reach(&self, caller: &Caller, id: &SessionId) -> Result<Reached, ServiceError> {
         let place = self.place(caller, id).await?;
         match self.keepers.reach(place).await {
@@ -227,7 +227,7 @@ impl Service {
     }
 }
 
-/// An answer of a session, and what had become of the session.
+/// An answer of a session, with what became of the session.
 #[derive(Debug)]
 pub(crate) struct WithContinuity<T> {
     pub(crate) answer: T,

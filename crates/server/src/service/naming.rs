@@ -1,4 +1,4 @@
-//! What callers call sessions.
+//! Names of sessions.
 
 use super::{Caller, ErrorCode, Service, ServiceError};
 use crate::keepers::{Homes, blocking, lock};
@@ -6,9 +6,9 @@ use sessile_protocol::SessionId;
 use sessile_store::Metadata;
 
 impl Service {
-    /// The session that the caller calls so: by its id, the beginning of one, its
-    /// name, or `@last`. Sessions that the caller may not use are not there. A durable session of
-    /// another machine is taken up by its id.
+    /// Finds a session by its id, the beginning of an id, its name, or `@last`. Sessions
+    /// that the caller may not use are not found. A durable session of another machine is
+    /// taken up by its id.
     pub(crate) async fn resolve(
         &self,
         caller: &Caller,
@@ -39,7 +39,7 @@ impl Service {
             if let Some(id) = id.filter(|id| sessions.find(id).is_ok()) {
                 return Ok((id, false));
             }
-            // Nobody else of this owner's can have the name meanwhile.
+            // No other session of this owner can have got the name meanwhile.
             if let Some(id) = before
                 && let Ok(metadata) = sessions.find(&id).and_then(|found| found.metadata())
                 && metadata.is_called(&name, owner)
@@ -82,6 +82,6 @@ impl Service {
     }
 }
 
-/// Looked up without reading all sessions' files: as many as a server has live
-/// sessions by default, and some.
+/// Size of the cache that saves reading all sessions' files: about four times the default
+/// limit of live sessions.
 const MOST_NAMES: usize = 4096;

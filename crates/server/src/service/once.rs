@@ -1,7 +1,7 @@
-//! Commands in a session of their own, of which nothing is left.
+//! Commands in temporary sessions, which are removed afterwards.
 //!
-//! One with a key is answered once, however often it is asked for: its session follows
-//! from the key, and has the result until nobody asks again.
+//! A command with a key runs once, however often it is requested: its session's id
+//! follows from the key, and keeps the result until no client asks again.
 
 use super::{Caller, ErrorCode, OrderKey, RunAnswer, RunOrder, Service, ServiceError};
 use crate::keepers::{Place, blocking};
@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How long the result of a command with a key is kept: twice as long as our SDKs
-/// repeat a request.
+/// How long the result of a command with a key is kept: twice as long as our SDKs repeat
+/// a request.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// The key of the one run in a session that follows from a key.
+/// The key of the only run in such a session.
 const ONLY: &str = "once";
 
 impl Service {
-    /// Runs a command, or finds what came of this caller's order with this key.
+    /// Runs a command, or finds the result of this caller's earlier request with this key.
     pub(crate) async fn once(
         &self,
         caller: &Caller,
@@ -74,7 +74,7 @@ impl Service {
         Ok(NewSession {
             program: program.to_owned(),
             cwd: Some(cwd),
-            // Should this server be killed meanwhile, it ends by itself.
+            // If this server is killed meanwhile, the session ends by itself.
             idle_timeout_ms: 5000,
             idle_without_runs: true,
             owner: caller.token.clone(),
@@ -119,7 +119,7 @@ enum Left {
     Result,
 }
 
-/// Ends a session whatever becomes of the caller, who may just have gone away.
+/// Ends a session even if the caller goes away.
 struct EndWhenDropped<'a> {
     service: &'a Service,
     place: Arc<Place>,

@@ -1,12 +1,12 @@
-//! Sessions that a server keeps prepared, by name, for new ones to begin from.
+//! Prepared sessions of a server, by name, as templates for new ones.
 //!
-//! A pool is one live session in which everything has been done that its
-//! configuration asks for. A new session is a copy of it, made when it is asked
-//! for, so that a pool is never empty; or before, if copies are to be `ready`.
+//! A pool is one live session in which everything has been done that its configuration
+//! asks for. A new session is a copy of it, made on request, so that a pool is never
+//! empty; or before, if copies are to be `ready`.
 //!
-//! It is a session like others: listed, visible in its directory, outliving the
-//! server. Its owner, which no token can be called, says which configuration it
-//! was prepared by; the next server goes on with it, or ends it.
+//! It is an ordinary session: listed, visible in its directory, outliving the server. Its
+//! owner, a name that no token can have, says which configuration it was prepared by; the
+//! next server goes on with it, or ends it.
 
 mod ready;
 
@@ -22,24 +22,23 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use tokio::sync::{Mutex, Notify};
 
-/// How a pool's session is prepared.
+/// The configuration of a pool's session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
     pub name: String,
     /// bash, sh, dash, zsh, python3 or node, or the path of one.
     pub shell: String,
-    /// What is run in it, once.
+    /// Code that is run in it once.
     pub code: Option<String>,
     /// The first workspace root when absent.
     pub cwd: Option<PathBuf>,
     pub env: BTreeMap<String, String>,
-    /// Copies that are made before somebody asks for them.
+    /// How many copies are made in advance.
     pub ready: usize,
 }
 
 impl Pool {
-    /// The owner of the sessions that were prepared in this way, however many
-    /// copies of them are made.
+    /// Returns the owner of sessions with this configuration, whatever the number of copies.
     fn owner(&self) -> String {
         let Self { name, shell, code, cwd, env, ready: _ } = self;
         let mut hash = Sha256::new();
@@ -49,35 +48,35 @@ impl Pool {
     }
 }
 
-/// No token's name has a colon.
+/// Prefix of a pool's owner. No token's name has a colon.
 const PREFIX: &str = "pool:";
 
 /// The run that prepares a session.
 const PREPARATION: RunNo = RunNo(1);
 
-/// As much as is told of what a preparation has said.
+/// How much of a preparation's output an error repeats.
 const TOLD: usize = 300;
 
-/// How often a copy is tried of a session that has gone in the meantime.
+/// How often a copy is tried when the session dies meanwhile.
 const ATTEMPTS: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Pools {
     pools: BTreeMap<String, Kept>,
-    /// There are fewer copies ready than there should be.
+    /// Notified when there are fewer copies ready than there should be.
     used: Notify,
 }
 
 #[derive(Debug)]
 struct Kept {
     pool: Pool,
-    /// Held while one is prepared: who asks meanwhile waits.
+    /// Locked while a session is prepared: other requests wait.
     prepared: Mutex<Option<Prepared>>,
     ready: Ready,
 }
 
-/// A session that is as it should be, as long as it has this keeper: a new one
-/// would not have all of its state.
+/// A prepared session. It counts only with this keeper: a new one would not have all of
+/// its state.
 #[derive(Clone, Debug)]
 struct Prepared {
     session: SessionId,
@@ -91,8 +90,8 @@ impl Prepared {
         Self { session, directory, keeper }
     }
 
-    /// Asks its keeper: one that was killed a moment ago still takes
-    /// connections, and a session that is brought back has lost its Python.
+    /// Asks its keeper: one that was killed a moment ago still accepts connections, and a
+    /// session that is brought back has lost its Python.
     fn is_there(&self) -> bool {
         self.directory.observed_metadata().is_ok_and(|metadata| {
             metadata.status == SessionStatus::Active && metadata.keeper_pid == self.keeper
@@ -104,14 +103,14 @@ impl Prepared {
         blocking(move || Ok(prepared.is_there())).await
     }
 
-    /// A session that begins with the state of this one.
+    /// Returns a session that begins with the state of this one.
     fn copied_into(&self, new: NewSession) -> NewSession {
         NewSession { from: Some(self.session.clone()), from_keeper: self.keeper, ..new }
     }
 }
 
 impl Service {
-    /// The same with pools.
+    /// Sets the pools.
     #[must_use]
     pub fn with_pools(self, pools: Vec<Pool>) -> Self {
         let kept = |pool: Pool| {
@@ -122,8 +121,7 @@ impl Service {
         Self { pools: Pools { pools, used: Notify::new() }, ..self }
     }
 
-    /// Prepares all pools, and goes on making the copies that are to be ready, as
-    /// long as there are such.
+    /// Prepares all pools, and goes on making copies if any are to be ready.
     pub async fn keep_pools(&self) {
         self.prepare_pools().await;
         while self.pools.pools.values().any(|kept| kept.pool.ready > 0) {
@@ -134,8 +132,8 @@ impl Service {
         }
     }
 
-    /// Prepares all pools, one after the other; goes on with sessions that an
-    /// earlier server has prepared, and ends those that nobody wants any more.
+    /// Prepares all pools, one after the other. Goes on with sessions that an earlier
+    /// server has prepared, and ends those that are no longer configured.
     async fn prepare_pools(&self) {
         if let Err(error) = self.end_stale_pools().await {
             tracing::warn!(%error, "sessions of earlier pools were not ended");
@@ -154,7 +152,7 @@ impl Service {
         self.pools.pools.contains_key(name)
     }
 
-    /// A session from a pool: a copy that is ready, or one that is made now.
+    /// Starts a session from a pool: a copy that is ready, or one that is made now.
     pub(super) async fn start_pooled(
         &self,
         caller: &Caller,
@@ -169,7 +167,8 @@ impl Service {
         self.copy_of_pool(name, new, |from| self.create(caller, from)).await
     }
 
-    /// The same for an order that has a key: a repeated one gets the same session.
+    /// Starts a session from a pool for a request with a key: a repeated request gets the
+    /// same session.
     pub(super) async fn start_pooled_once(
         &self,
         caller: &Caller,
@@ -185,8 +184,7 @@ impl Service {
         self.copy_of_pool(name, new, |from| self.create_once(caller, order, from)).await
     }
 
-    /// A copy of the session that is kept under this name. One that goes while it
-    /// is copied is prepared anew.
+    /// Copies the pool's session. If it dies meanwhile, prepares it anew.
     async fn copy_of_pool<T, F: Future<Output = Result<T, ServiceError>>>(
         &self,
         name: &str,
@@ -203,7 +201,7 @@ impl Service {
         }
     }
 
-    /// The session that is kept under this name, which is prepared if need be.
+    /// Returns the pool's session, and prepares it if necessary.
     async fn pooled(&self, name: &str) -> Result<Prepared, ServiceError> {
         let Some(kept) = self.pools.pools.get(name) else {
             let message = format!("there is no session and no pool that is called {name:?}");
@@ -240,9 +238,9 @@ impl Service {
         .await
     }
 
-    /// One that an earlier server has prepared. Those that were not finished,
-    /// or were lost since, are ended, and so is the one that we had before: it has
-    /// another keeper, if any, which does not have all of its state.
+    /// Finds a session that an earlier server has prepared. Ends those that were not
+    /// finished or were lost since, and also the previous one: if it has a keeper, that
+    /// is a new one without all of its state.
     async fn found(
         &self,
         pool: &Pool,
@@ -321,7 +319,7 @@ impl Service {
     }
 }
 
-/// Why a preparation is not what it should be.
+/// Returns why a preparation has failed, if it has.
 fn complaint(done: &Completed) -> Option<String> {
     if done.exit_code == 0 && done.error.is_none() {
         return None;

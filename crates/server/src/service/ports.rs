@@ -1,4 +1,4 @@
-//! Servers that run in sessions, reached from outside.
+//! Connections to servers that run in sessions.
 
 use super::{Caller, ErrorCode, Service, ServiceError, internal};
 use crate::keepers::blocking;
@@ -9,12 +9,11 @@ use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-/// A listener on the same machine takes a connection at once, or its queue is
-/// full.
+/// A listener on the same machine accepts a connection at once, or its queue is full.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Service {
-    /// Where the processes of a session listen: nowhere, when it has no keeper.
+    /// Returns where the processes of a session listen; nothing without a keeper.
     pub(crate) async fn ports(
         &self,
         caller: &Caller,
@@ -23,7 +22,7 @@ impl Service {
         Ok(self.ports_view(caller, id).await?.ports)
     }
 
-    /// A connection to a port that a process of the session listens on.
+    /// Connects to a port that a process of the session listens on.
     pub(crate) async fn connect(
         &self,
         caller: &Caller,

@@ -1,9 +1,8 @@
-//! Files become sessions.
+//! Restores sessions from files.
 //!
-//! What comes over the network is written into a file without a name, so that
-//! nothing of it is left, whatever happens; and the session that is made of it
-//! is where its caller may be. What is in it then runs as whoever runs the
-//! server, as everything does that a caller runs.
+//! An upload is written to a file without a name, so that nothing is left of it, whatever
+//! happens. The new session is in a directory that the caller may use. Its content then
+//! runs as the user of the server, like everything that a caller runs.
 
 use super::saving::storage;
 use super::{Caller, ErrorCode, Service, ServiceError, admission};
@@ -19,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::io::AsyncWriteExt;
 
-/// How a session is to be made.
+/// How a session is to be restored.
 #[derive(Debug)]
 pub(crate) struct RestoreOrder {
     pub(crate) trust: Trust,
@@ -28,7 +27,7 @@ pub(crate) struct RestoreOrder {
     pub(crate) durable: Option<bool>,
 }
 
-/// What it is made of.
+/// The source of the saved session.
 #[derive(Debug)]
 pub(crate) enum Source {
     Upload(Upload),
@@ -38,7 +37,7 @@ pub(crate) enum Source {
     Path(String),
 }
 
-/// A file that is still coming.
+/// An upload in progress.
 #[derive(Debug)]
 pub(crate) struct Upload {
     file: tokio::fs::File,
@@ -55,7 +54,7 @@ impl Upload {
         self.file.write_all(bytes).await.map_err(|error| storage(&error))
     }
 
-    /// All that has come.
+    /// Returns the complete upload.
     pub(crate) async fn into_file(mut self) -> Result<File, ServiceError> {
         self.file.flush().await.map_err(|error| storage(&error))?;
         Ok(self.file.into_std().await)
@@ -69,7 +68,7 @@ pub(crate) fn too_large(limit: u64) -> ServiceError {
 }
 
 impl Service {
-    /// Whoever runs the server may want none of it.
+    /// Fails if the server's configuration forbids restoring.
     pub(crate) fn check_restoring(&self) -> Result<(), ServiceError> {
         if self.limits.restored > 0 {
             return Ok(());
@@ -97,7 +96,7 @@ impl Service {
         order: RestoreOrder,
     ) -> Result<RestoredSession, ServiceError> {
         self.check_restoring()?;
-        // Its files are put into a directory from outside, and its policy is its own.
+        // Files are restored from outside the sandbox, and the saved policy is its own.
         self.refuse_if_bound(caller, "a saved session is restored without one")?;
         if let Some(name) = &order.name {
             sessile_store::check_name(name)?;
@@ -140,11 +139,11 @@ impl Service {
         self.make(caller, restoring, upload).await
     }
 
-    /// Has a durable session of another machine go on here, if it is in the store.
-    /// True when it does.
+    /// Continues a durable session of another machine here, if it is in the store.
+    /// Returns whether it does.
     ///
-    /// The store does not say who may use it there. So whoever is limited to some
-    /// directories does not get it.
+    /// The store does not say who may use it there. So callers that are limited to some
+    /// directories do not get it.
     pub(super) async fn take_up(
         &self,
         caller: &Caller,
@@ -204,7 +203,7 @@ impl Service {
     }
 }
 
-/// A directory that is there, or one to be made in such a one.
+/// Resolves a directory that exists, or that can be made in an existing one.
 fn new_or_known(given: &str, roots: &[PathBuf], caller: &Caller) -> Result<PathBuf, ServiceError> {
     let unknown = match admission::directory(Some(given), roots, caller) {
         Err(error) if error.code == ErrorCode::BadDirectory => error,
@@ -228,7 +227,7 @@ fn readable(given: &str, roots: &[PathBuf], caller: &Caller) -> Result<PathBuf, 
     if found.is_file() { Ok(path) } else { Err(missing()) }
 }
 
-/// Where a session goes on that is to be where it was.
+/// Returns the limits for a session that is restored to its old directory.
 fn bounds(roots: &[PathBuf], caller: &Caller) -> Result<Bounds, ServiceError> {
     let otherwise = admission::directory(None, roots, caller)?;
     let roots = match &caller.workspaces {

@@ -1,21 +1,21 @@
-//! Places for sessions that are just being made: those that are asked for at the
-//! same moment must not all see the same free ones.
+//! Reserves places for sessions that are being made, so that concurrent requests do not
+//! all see the same free places.
 
 use crate::keepers::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// Sessions that are being made, by the name of the token.
+/// Number of sessions that are being made, by the name of the token.
 #[derive(Debug, Default)]
 pub(super) struct Room(Mutex<HashMap<Option<String>, u64>>);
 
-/// Places that are taken as long as this is there.
+/// Places that are reserved while this exists.
 #[derive(Debug)]
 pub(super) struct Reserved {
     room: Arc<Room>,
     token: Option<String>,
     places: u64,
-    /// How many are being made with these, in all and of this token.
+    /// How many are being made including these, in total and for this token.
     pub(super) all: u64,
     pub(super) own: u64,
 }

@@ -1,4 +1,4 @@
-//! Runs: begun, waited for, read, fed.
+//! Runs: begin them, wait for them, read their output, write their input.
 
 use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity};
 use crate::keepers::{Reached, blocking};
@@ -9,7 +9,7 @@ use sessile_protocol::{
 use sessile_store::Directory;
 use std::time::Instant;
 
-/// A run to be.
+/// A requested run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunOrder {
     pub(crate) exec: Exec,
@@ -17,7 +17,7 @@ pub(crate) struct RunOrder {
     pub(crate) wait_ms: Option<u64>,
 }
 
-/// What ends a wait for a run, before its time is over.
+/// What ends a wait for a run, besides its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
     Result,
@@ -28,7 +28,7 @@ pub(crate) enum Awaited {
 #[derive(Debug)]
 pub(crate) enum RunAnswer {
     Finished(Box<Completed>),
-    /// Still going; what it has written so far.
+    /// Still going, with its output so far.
     Running {
         run: RunNo,
         so_far: OutputView,
@@ -48,7 +48,7 @@ impl Service {
         Ok(WithContinuity { answer, continuity: reached.continuity.clone() })
     }
 
-    /// Begins a run for somebody who will follow it.
+    /// Begins a run for a caller that will follow it.
     pub(crate) async fn begin(
         &self,
         caller: &Caller,
@@ -78,7 +78,7 @@ impl Service {
         let answer = reached.call(Request::Exec(exec)).await?;
         if let Answer::Completed(done) = answer {
             match done.repeated {
-                // The first one may have been counted.
+                // The first request with this key may have been counted.
                 true => self.metrics.ended(&reached.place.id, &done),
                 false => self.metrics.observe(&done, begun.elapsed()),
             }
@@ -95,7 +95,7 @@ impl Service {
         Ok(answer)
     }
 
-    /// The result; none when it is not there in time.
+    /// Returns the result; none if it does not come in time.
     async fn await_result(
         &self,
         reached: &mut Reached,
@@ -132,7 +132,7 @@ impl Service {
         Ok(RunAnswer::Running { run, so_far })
     }
 
-    /// The result of a run, also of one in a session that has ended or was lost.
+    /// Returns the result of a run, also in a session that has ended or was lost.
     pub(crate) async fn result(
         &self,
         caller: &Caller,
@@ -150,7 +150,7 @@ impl Service {
         Ok(RunAnswer::Running { run, so_far })
     }
 
-    /// The same without what it has written so far.
+    /// Returns the same without the output so far.
     pub(crate) async fn finished(
         &self,
         caller: &Caller,
@@ -172,7 +172,7 @@ impl Service {
         }
     }
 
-    /// Runs that are not over, and the newest finished ones; oldest first.
+    /// Returns the unfinished runs and the newest finished ones, oldest first.
     pub(crate) async fn runs(
         &self,
         caller: &Caller,
@@ -180,7 +180,7 @@ impl Service {
         limit: u64,
     ) -> Result<Vec<RunRow>, ServiceError> {
         let place = self.place(caller, id).await?;
-        // Before the history: one that ends meanwhile is not missed.
+        // Read before the history, so that a run that ends meanwhile is not missed.
         let open = match self.reach_if_live(&place).await? {
             Some(mut reached) => {
                 let Answer::Runs(view) = reached.call(Request::Runs).await? else {
@@ -198,7 +198,7 @@ impl Service {
         .await
     }
 
-    /// Why a run is not there.
+    /// Returns why a run does not exist.
     pub(super) async fn missing_run(&self, directory: &Directory, run: RunNo) -> ServiceError {
         let directory = directory.clone();
         let lost = blocking(move || Ok(directory.lost_runs())).await;
@@ -213,7 +213,7 @@ impl Service {
         ServiceError::new(ErrorCode::RunNotFound, message)
     }
 
-    /// Output of a run by cursor.
+    /// Returns output of a run from the given offsets.
     pub(crate) async fn output(
         &self,
         caller: &Caller,
@@ -234,7 +234,7 @@ impl Service {
         }
     }
 
-    /// Bytes for an interactive run's stdin; how many of them are unread.
+    /// Writes to an interactive run's stdin; returns how many bytes are unread.
     pub(crate) async fn input(
         &self,
         caller: &Caller,
@@ -254,7 +254,7 @@ impl Service {
         Ok(unread)
     }
 
-    /// Signals what a run has in the foreground; how many processes got it.
+    /// Signals a run's foreground processes; returns how many got it.
     pub(crate) async fn signal(
         &self,
         caller: &Caller,

@@ -1,7 +1,7 @@
-//! Sessions become files: one that the caller names, or one that is handed out.
+//! Saves sessions to files: one that the caller names, or a download.
 //!
-//! What is handed out has a name only while the keeper writes it. Whoever goes
-//! away meanwhile, or in the middle of reading, leaves nothing behind.
+//! A download has a name only while the keeper writes it. A caller that goes away
+//! meanwhile, or in the middle of reading, leaves nothing behind.
 
 use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity};
 use crate::keepers::{Reached, blocking};
@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 /// How a session is to be saved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SaveOrder {
-    /// With the files of its directory.
+    /// Include the files of its directory.
     pub(crate) files: bool,
-    /// Wait for runs that are going, instead of refusing.
+    /// Wait for unfinished runs, instead of refusing.
     pub(crate) wait: bool,
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct HandedOut {
 }
 
 impl Service {
-    /// Into a file of a directory that the caller may use; one that is there is
-    /// replaced when the new one is whole.
+    /// Saves to a file in a directory that the caller may use. An existing file is
+    /// replaced when the new one is complete.
     pub(crate) async fn save(
         &self,
         caller: &Caller,
@@ -85,7 +85,7 @@ async fn save(
     match reached.call(Request::Save { path, files, wait }).await {
         Ok(Answer::Saved(view)) => Ok(*view),
         Ok(_) => Err(ServiceError::unexpected()),
-        // The keeper's words are for the command line.
+        // The keeper's message is for the command line.
         Err(error) if error.code == ErrorCode::Busy => {
             let message = "a run is going, and its state cannot be saved before it ends";
             Err(ServiceError::new(ErrorCode::Busy, message))
@@ -94,8 +94,8 @@ async fn save(
     }
 }
 
-/// Whether something may be put there: not over a directory, and not over the
-/// files of sessions, the server's own tokens among them.
+/// Checks that a file may be written there: not over a directory, and not over the files
+/// of sessions, including the server's own tokens.
 fn check(path: &Path, sessions: &Path) -> Result<(), ServiceError> {
     let sessions = std::fs::canonicalize(sessions);
     if sessions.is_ok_and(|sessions| path.starts_with(sessions)) {
@@ -114,8 +114,7 @@ pub(super) fn storage(error: &io::Error) -> ServiceError {
     ServiceError::new(ErrorCode::Storage, message)
 }
 
-/// A private directory with room for one file. A keeper that comes to put a file
-/// there after it is gone finds no place for it.
+/// A private directory for one file. Once it is gone, a keeper can no longer put a file there.
 #[derive(Debug)]
 struct PrivatePlace(Option<PathBuf>);
 
@@ -132,7 +131,7 @@ impl PrivatePlace {
         self.0.as_deref().unwrap_or(Path::new("")).join("session")
     }
 
-    /// Now, on this thread.
+    /// Removes it now, on this thread.
     fn remove(mut self) {
         if let Some(path) = self.0.take() {
             remove_all(&path);
@@ -140,11 +139,10 @@ impl PrivatePlace {
     }
 }
 
-/// A keeper that is just putting its file there does so in two steps; each may
-/// come between looking and removing.
+/// A keeper puts its file there in two steps; each may come between listing and removing.
 const ATTEMPTS: usize = 4;
 
-/// A caller has gone away: that is noticed on a thread that must not block.
+/// A caller has gone away. This runs on a thread that must not block.
 impl Drop for PrivatePlace {
     fn drop(&mut self) {
         let Some(path) = self.0.take() else { return };

@@ -1,4 +1,4 @@
-//! Sessions: made, listed, looked at, ended.
+//! Sessions: start, list, inspect and end them.
 
 use super::room::Reserved;
 use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity, admission, confinement};
@@ -17,26 +17,26 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Entries of the history that a state shows.
+/// How many entries of the history a state shows.
 const HISTORY: u64 = 20;
 
-/// Ended side by side: each takes two seconds where programs ignore SIGTERM.
+/// How many sessions end concurrently: each takes two seconds if its programs ignore SIGTERM.
 const ENDED_AT_ONCE: usize = 32;
 
-/// A keeper that is well has written what it has within this.
+/// A healthy keeper has written its records within this time.
 const SOON: Duration = Duration::from_secs(1);
 
 enum OneEnded {
     Now(Box<Metadata>),
-    /// By somebody else.
+    /// By another client.
     Before,
 }
 
-/// What a session from the network is to be. What is absent is as the command
-/// line has it.
+/// A request for a new session over the network. Absent fields have the defaults of the
+/// command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StartSession {
-    /// The id that it had, of a session that is gone.
+    /// Its former id, for a session that is gone.
     pub(crate) id: Option<SessionId>,
     pub(crate) shell: Option<String>,
     /// A session or a pool whose state it begins with.
@@ -53,11 +53,11 @@ pub(crate) struct StartSession {
     /// Checkpoints that it takes before runs.
     pub(crate) auto: Option<Auto>,
     pub(crate) durable: Option<bool>,
-    /// What it is confined by, as it was said.
+    /// The requested sandbox, as JSON.
     pub(crate) sandbox: Option<serde_json::Value>,
 }
 
-/// What a new session begins with the state of.
+/// The source of a new session's state.
 #[derive(Clone, Debug)]
 pub(super) enum Template {
     Session(SessionId),
@@ -65,11 +65,11 @@ pub(super) enum Template {
     Pool(String),
 }
 
-/// Sessions that a token is to have.
+/// Sessions that a token is to get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Places {
     New(u64),
-    /// One that is there already, and was counted as nobody's.
+    /// An existing one, which was counted without a token.
     Ready,
 }
 
@@ -147,10 +147,10 @@ impl StartSession {
     }
 }
 
-/// What tells the sessions that a caller may use from others.
+/// Decides which sessions a caller may see.
 struct Visible<'a> {
     caller: &'a Caller,
-    /// Where they are at home, for a caller that may not use all of them.
+    /// The home directories of sessions, for a caller with limits.
     homes: Option<Homes>,
     bound: Option<Arc<Policy>>,
 }
@@ -181,7 +181,7 @@ impl Service {
         }
     }
 
-    /// The session that a new one begins with the state of.
+    /// Returns the session or pool that a new session begins from.
     pub(super) async fn template(
         &self,
         caller: &Caller,
@@ -223,13 +223,12 @@ impl Service {
         Ok(metadata)
     }
 
-    /// A session that keeps to the limits.
+    /// Applies the server's limits to a new session.
     pub(super) fn limited(&self, new: NewSession) -> NewSession {
         NewSession { max_queue: Some(self.limits.queue), ..new }
     }
 
-    /// Whether there is room for so many more of this token's, which is taken
-    /// then.
+    /// Reserves places for this many more sessions of the token, or fails.
     pub(super) async fn admit_sessions(
         &self,
         token: Option<&str>,
@@ -255,8 +254,8 @@ impl Service {
         if !is_near && !is_limited {
             return Ok(room);
         }
-        // Sessions end without asking us; so they are counted before one is
-        // refused. Those that are just starting have a place in the room.
+        // Sessions end without the server's knowledge, so they are counted before one is
+        // refused. Those that are just starting are counted by `room`.
         let live: Vec<Metadata> = self
             .all()
             .await?
@@ -291,7 +290,7 @@ impl Service {
         blocking(move || Ok(sessions.list()?)).await
     }
 
-    /// The sessions that a caller may use, newest first.
+    /// Returns the sessions that a caller may use, newest first.
     pub(crate) async fn session_ids(
         &self,
         caller: &Caller,
@@ -308,7 +307,7 @@ impl Service {
         Visible { caller, homes, bound: self.bound(caller) }
     }
 
-    /// A page of sessions, newest first, and where the next one begins.
+    /// Returns a page of sessions, newest first, and where the next page begins.
     pub(crate) async fn list(
         &self,
         caller: &Caller,
@@ -340,12 +339,12 @@ impl Service {
         id: &SessionId,
     ) -> Result<Metadata, ServiceError> {
         let place = self.place(caller, id).await?;
-        // Of one that does not answer, what was written is all that there is.
+        // If the keeper does not answer, the written records have to do.
         let _ = timeout(SOON, self.settle(&place)).await;
         blocking(move || Ok(place.directory.observed_metadata()?)).await
     }
 
-    /// Has a live keeper write what it has: it writes in idle time by itself.
+    /// Makes a live keeper write its records, which it otherwise does in idle time.
     async fn settle(&self, place: &Arc<Place>) -> Result<(), ServiceError> {
         if let Some(mut reached) = self.reach_if_live(place).await? {
             let _ = reached.call(Request::History { limit: 0 }).await;
@@ -365,8 +364,8 @@ impl Service {
         blocking(move || Ok(launcher.end(&place.directory)?)).await
     }
 
-    /// Ends all that the caller may use, several at a time; one that cannot be
-    /// ended holds up no other.
+    /// Ends all sessions that the caller may use, several at a time. One that cannot be
+    /// ended does not delay the others.
     pub(crate) async fn end_all(&self, caller: &Caller) -> Result<EndedAll, ServiceError> {
         let mut all = self.all().await?;
         let seen = self.visible(caller, &all);
@@ -398,15 +397,15 @@ impl Service {
         let launcher = self.keepers.launcher().clone();
         blocking(move || match launcher.end(&directory) {
             Ok(metadata) => Ok(OneEnded::Now(Box::new(metadata))),
-            // It was removed meanwhile: a command without a session is over.
+            // It was removed meanwhile, like the session of a finished one-off command.
             Err(_) if !directory.path().exists() => Ok(OneEnded::Before),
             Err(error) => Err(error.into()),
         })
         .await
     }
 
-    /// Of the live kernels, or the last captured one of a session without a
-    /// keeper, which stays without.
+    /// Returns the state of the live kernels, or the last captured state of a session
+    /// without a keeper, which stays without one.
     pub(crate) async fn state(
         &self,
         caller: &Caller,
@@ -432,8 +431,8 @@ impl Service {
         Ok(State::new(kernels, history, &metadata))
     }
 
-    /// What the kernels know, with what is not as the session was started with,
-    /// and the newest runs.
+    /// Returns the state of the kernels, with the changes since the session's start, and
+    /// the newest runs.
     pub(crate) async fn state_with_changes(
         &self,
         caller: &Caller,
@@ -475,7 +474,7 @@ impl Service {
         Ok(WithContinuity { answer: (), continuity: reached.continuity.clone() })
     }
 
-    /// Interrupts a run, or whatever is running; which it was.
+    /// Interrupts a run, or the current one; returns which it was.
     pub(crate) async fn interrupt(
         &self,
         caller: &Caller,
@@ -492,7 +491,7 @@ impl Service {
         Ok(run)
     }
 
-    /// Whether the sessions directory can be read. Cheap: anybody may ask.
+    /// Checks that the sessions directory can be read. Cheap, since anybody may ask.
     pub(crate) async fn check_storage(&self) -> Result<(), ServiceError> {
         let root = self.keepers.sessions().root().to_owned();
         blocking(move || match std::fs::read_dir(&root) {
@@ -505,7 +504,7 @@ impl Service {
         .await
     }
 
-    /// Brings the count of sessions up to date.
+    /// Updates the metrics of sessions.
     pub(crate) async fn measure_sessions(&self) -> Result<(), ServiceError> {
         let all = self.all().await?;
         for status in [
@@ -523,13 +522,13 @@ impl Service {
 }
 
 impl Service {
-    /// The session's keeper if it has one; an ended session stays ended, and a
-    /// lost one lost.
+    /// Connects to the session's keeper if it has one. An ended session stays ended, and
+    /// a lost one lost.
     pub(super) async fn reach_if_live(
         &self,
         place: &Arc<Place>,
     ) -> Result<Option<Reached>, ServiceError> {
-        // A connection may be left to a keeper that has ended the session already.
+        // An idle connection may be left to a keeper that has already ended the session.
         let directory = place.directory.clone();
         if blocking(move || Ok(directory.has_socket())).await?
             && let Some(reached) = self.keepers.reach_idle(place)
@@ -540,7 +539,7 @@ impl Service {
         let status = blocking(move || Ok(directory.observed_metadata()?.status)).await?;
         if matches!(status, SessionStatus::Active | SessionStatus::Starting) {
             return match self.keepers.reach_live(place).await {
-                // Between the look and the call.
+                // It ended between the check and the call.
                 Err(error) if error.code == ErrorCode::SessionEnded => Ok(None),
                 outcome => outcome,
             };

@@ -1,4 +1,4 @@
-//! Sessions that are started once, however often that is asked for.
+//! Starting a session once, however often it is requested.
 
 use super::sessions::Template;
 use super::{Caller, Service, ServiceError, StartSession};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A caller's name for an order, and what the order was.
+/// A caller's key for a request, and a digest of the request.
 #[derive(Clone, Debug)]
 pub(crate) struct OrderKey {
     key: String,
@@ -18,13 +18,13 @@ pub(crate) struct OrderKey {
 }
 
 impl OrderKey {
-    /// `order` stands for all that makes it what it is.
+    /// `order` must contain everything that distinguishes the request.
     pub(crate) fn new(key: String, order: &str) -> Self {
         Self { key, digest: hex(&Sha256::digest(order.as_bytes())) }
     }
 }
 
-/// What came of an order.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum StartedOnce {
     Now(Metadata),
@@ -40,8 +40,8 @@ impl StartedOnce {
 }
 
 impl Service {
-    /// Starts a session, or finds the one that this caller's order with this key has
-    /// started before.
+    /// Starts a session, or finds the one that this caller's earlier request with this
+    /// key has started.
     pub(crate) async fn start_once(
         &self,
         caller: &Caller,
@@ -55,7 +55,7 @@ impl Service {
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
         let asked = order.clone();
-        // Before it is looked at whether there is room for one more.
+        // Checked before there must be room for one more.
         let before = blocking(move || Ok(launcher.made_before(&sessions, &asked)?)).await?;
         if let Some(metadata) = before {
             return Ok(StartedOnce::Before(metadata));
@@ -100,8 +100,8 @@ impl Service {
         })
     }
 
-    /// The id follows from the key, the caller and a secret of this directory: keys
-    /// of others, here or at another server, lead to other sessions.
+    /// Derives the session's id from the key, the caller and a secret of this directory:
+    /// keys of others, here or at another server, lead to other sessions.
     pub(super) async fn start_order(
         &self,
         caller: &Caller,

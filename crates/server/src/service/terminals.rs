@@ -1,9 +1,9 @@
-//! Terminals of runs: looked at, waited for, typed on.
+//! Terminals of runs: read the screen, wait for it, press keys.
 //!
-//! A wait is a row of looks. Each borrows a connection to the keeper, which
-//! answers when the screen has changed; between two looks there is a pause, so
-//! that a program that draws without end costs little. Whoever goes away in the
-//! middle leaves nothing behind but a closed connection.
+//! A wait is a series of requests. Each borrows a connection to the keeper, which answers
+//! when the screen has changed. Between two requests there is a pause, so that a program
+//! that draws without end costs little. A caller that goes away meanwhile leaves nothing
+//! behind but a closed connection.
 
 use super::{Caller, ErrorCode, Service, ServiceError};
 use crate::keepers::{Place, Reached, blocking};
@@ -16,18 +16,18 @@ use sessile_terminal::watch::{Pattern, Verdict, Watch};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The least time between two looks: a person does not see more.
+/// The minimum time between two requests: a person does not see more.
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// The largest screens, of a million cells, take up to a second to be carried
-/// and searched: the pause grows with them.
+/// The largest screens, of a million cells, take up to a second to be transferred and
+/// searched: the pause grows with them.
 const PAUSE_PER_CELL: Duration = Duration::from_micros(2);
 
-/// Pieces of different looks in a screen that is drawn: ten times what a large
-/// window full of colours has. Each may take two kilobytes meanwhile.
+/// Limit for the differently styled pieces of a drawn screen: ten times what a large
+/// window full of colours has. Each may take two kilobytes while drawing.
 const MOST_PIECES: usize = 50_000;
 
-/// What somebody who looks at a screen waits for.
+/// What a request for a screen waits for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScreenWait {
     pattern: Option<Pattern>,
@@ -36,8 +36,8 @@ pub(crate) struct ScreenWait {
 }
 
 impl ScreenWait {
-    /// For this on the screen, or until it has not changed for so long; with
-    /// both, for one and then the other, with neither for nothing.
+    /// Waits for a pattern on the screen, or until it is unchanged for a time; with both,
+    /// for the pattern and then for the time; with neither, not at all.
     pub(crate) fn new(
         pattern: Option<&str>,
         settle_ms: Option<u64>,
@@ -54,7 +54,7 @@ impl ScreenWait {
     }
 }
 
-/// A screen, and what became of the wait for it.
+/// A screen, and the outcome of the wait for it.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) view: Box<ScreenView>,
@@ -62,7 +62,7 @@ pub(crate) struct Seen {
 }
 
 impl Service {
-    /// The terminal of a run, also of one that is over.
+    /// Returns the screen of a run, also of a finished one.
     pub(crate) async fn screen(
         &self,
         caller: &Caller,
@@ -73,10 +73,10 @@ impl Service {
         self.await_screen(caller, id, run, wait, None).await
     }
 
-    /// Presses keys on it: what it shows then.
+    /// Presses keys, and returns the screen after that.
     ///
-    /// What the screen showed before is not taken for an answer: a prompt that
-    /// is waited for is still there in the moment after the keys.
+    /// The screen from before the keys does not count: an awaited prompt is still there
+    /// in the moment after the keys.
     pub(crate) async fn press(
         &self,
         caller: &Caller,
@@ -96,7 +96,7 @@ impl Service {
         self.await_screen(caller, id, run, wait, before).await
     }
 
-    /// The same for somebody who does not look.
+    /// Presses keys without waiting for the screen.
     pub(crate) async fn keys(
         &self,
         caller: &Caller,
@@ -126,7 +126,7 @@ impl Service {
         Ok(())
     }
 
-    /// Looks until the wait is over; only at what came after `before`.
+    /// Requests screens until the wait is over; only those newer than `before` count.
     async fn await_screen(
         &self,
         caller: &Caller,
@@ -192,7 +192,7 @@ impl Service {
         }
     }
 
-    /// The keeper of a run that is going.
+    /// Connects to the keeper of an unfinished run.
     async fn reach_terminal(
         &self,
         caller: &Caller,
@@ -206,7 +206,7 @@ impl Service {
         Ok(reached)
     }
 
-    /// Why a run of a session without a keeper takes nothing.
+    /// Returns why a run in a session without a keeper takes no input.
     async fn is_over(&self, place: &Arc<Place>, run: RunNo) -> Result<ServiceError, ServiceError> {
         let directory = place.directory.clone();
         let is_known = blocking(move || Ok(directory.recorded_run(run, 0).is_some())).await?;
@@ -230,8 +230,8 @@ fn pause_after(view: &ScreenView) -> Duration {
     PAUSE.max(PAUSE_PER_CELL * (u32::from(cols) * u32::from(rows)))
 }
 
-/// Whether a screen can be drawn with its colours: a program that gives every
-/// cell of a huge one a colour of its own must not take the server's memory.
+/// Checks that a screen can be drawn with its colours: a program that gives every cell of
+/// a huge screen its own colour must not use up the server's memory.
 pub(crate) fn check_drawable(view: &ScreenView) -> Result<(), ServiceError> {
     let pieces: usize = view.screen.lines.iter().map(|line| line.spans.len()).sum();
     if pieces <= MOST_PIECES {

@@ -1,4 +1,4 @@
-//! The `runtime` tool: each workspace has a session of its own.
+//! The `runtime` tool: each workspace has its own session.
 
 use super::{Caller, ErrorCode, RunAnswer, RunOrder, Service, ServiceError};
 use crate::keepers::{Place, Reached, blocking, lock};
@@ -15,20 +15,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A workspace's session, reached.
+/// A workspace's session, with a connection to its keeper.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     pub(crate) reached: Reached,
     pub(crate) is_new: bool,
 }
 
-/// What a call of the tool has come to.
+/// The outcome of a call of the tool.
 #[derive(Debug)]
 pub(crate) enum ToolAnswer {
     Done(Map<String, Value>),
-    /// A run, with all that is known of it.
+    /// A finished run, with all that is known of it.
     Finished(Map<String, Value>, Box<Completed>),
-    /// The run goes on; in which session, and what it has written.
+    /// The run goes on: its session, and its output so far.
     Running {
         session: SessionId,
         run: RunNo,
@@ -53,8 +53,8 @@ impl Service {
         }
     }
 
-    /// The same for a caller that waits only so long for a run, and reads what is
-    /// left out by `again`.
+    /// Answers a caller that waits only this long for a run, and reads the omitted rest
+    /// with `again`.
     pub(crate) async fn tool_waiting(
         &self,
         caller: &Caller,
@@ -79,7 +79,7 @@ impl Service {
         }
     }
 
-    /// The actions that run nothing, in a session of a caller's choice.
+    /// Performs the actions that run nothing, in a session of the caller's choice.
     pub(crate) async fn tool_in(
         &self,
         caller: &Caller,
@@ -107,7 +107,7 @@ impl Service {
         again: Option<&NextCall>,
     ) -> Result<ToolAnswer, ServiceError> {
         let exec = run.order();
-        // Before there is a session for it.
+        // Checked before there is a session for it.
         exec.check()?;
         let mut workspace = self.workspace(caller, &request.target).await?;
         match self.run(&mut workspace.reached, RunOrder { exec, wait_ms }).await? {
@@ -158,7 +158,7 @@ impl Service {
         workspace.describe(&History::of(history)).await
     }
 
-    /// The workspace's session, made anew if there is none, or none any more.
+    /// Returns the workspace's session; makes a new one if there is none, or it has ended.
     async fn workspace(&self, caller: &Caller, target: &Target) -> Result<Workspace, ServiceError> {
         let workspace = self.workspace_directory(caller, target).await?;
         let key = self.key(caller, target, &workspace);
@@ -169,7 +169,7 @@ impl Service {
         if let Some(reached) = self.known_workspace(&key) {
             return Ok(Workspace { reached, is_new: false });
         }
-        // One that is just ending is found once more, and is then over.
+        // A session that is just ending is found once more, and is over at the next try.
         for _ in 0..3 {
             let (place, is_new) = self.claim(caller, key.clone(), new.clone()).await?;
             self.admit_confined(caller, &place)?;
@@ -186,12 +186,12 @@ impl Service {
         Err(ServiceError::unexpected())
     }
 
-    /// What a workspace's session is found by. One in a sandbox is another one.
+    /// Returns the key of a workspace's session. In a sandbox, it is a different one.
     pub(super) fn key(&self, caller: &Caller, target: &Target, workspace: &Path) -> String {
         target.key(workspace, self.bound(caller).map(|bound| bound.mark()).as_deref())
     }
 
-    /// The directory that a caller means.
+    /// Returns the directory of the workspace.
     pub(crate) async fn workspace_directory(
         &self,
         caller: &Caller,
@@ -201,7 +201,7 @@ impl Service {
         self.directory(caller, given).await
     }
 
-    /// The workspace's session, live or not; none is made.
+    /// Finds the workspace's session, live or not, without making one.
     pub(crate) async fn workspace_session(
         &self,
         caller: &Caller,
@@ -217,14 +217,14 @@ impl Service {
         })
     }
 
-    /// Without a look at the index: as long as the session lives, it is the
+    /// Reuses a connection without reading the index: a live session stays the
     /// workspace's.
     fn known_workspace(&self, key: &str) -> Option<Reached> {
         let place = lock(&self.workspaces).get(key)?.clone();
         self.keepers.reach_idle(&place)
     }
 
-    /// Looks a workspace's session up in the index, or makes one for it.
+    /// Looks up a workspace's session in the index, or makes one.
     async fn claim(
         &self,
         caller: &Caller,
@@ -272,7 +272,7 @@ impl Workspace {
         self.describe(&Reset::done()).await
     }
 
-    /// An answer, with the session that it is about.
+    /// Returns an answer with its session added.
     async fn describe(&self, answer: &impl Serialize) -> Result<Map<String, Value>, ServiceError> {
         let mut answer = answer::fields(answer);
         let directory = self.reached.place.directory.clone();

@@ -1,8 +1,8 @@
-//! What the caller's sessions are doing, looked at again and again.
+//! The activity of the caller's sessions, sampled repeatedly.
 //!
-//! All who watch share one connection to each keeper, and looks that come at
-//! the same time are one look; each has CPU since its own last one. When nobody
-//! watches any more, the connections go.
+//! All watchers share one connection to each keeper, and simultaneous requests share one
+//! sample; each watcher gets the CPU time since its own last sample. When there are no
+//! more watchers, the connections are closed.
 
 use super::{Caller, Service, ServiceError, confinement};
 use crate::keepers::{blocking, lock};
@@ -11,11 +11,10 @@ use sessile_sandbox::Policy;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-/// A look is as good as a new one for this long: well below the shortest
-/// interval that anybody may watch at.
+/// How long a sample can be reused: well below the shortest permitted interval.
 const FRESH: Duration = Duration::from_millis(50);
 
-/// Which sessions are told.
+/// Which sessions are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Live,
@@ -48,7 +47,7 @@ impl Service {
         TopWatch { sampler, caller: caller.clone(), bound, scope, before: None }
     }
 
-    /// One look, with the CPU that was used in this time.
+    /// Takes one sample, with the CPU time used during `over`.
     pub(crate) async fn top(
         &self,
         caller: &Caller,

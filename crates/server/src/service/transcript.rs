@@ -1,9 +1,9 @@
-//! The runs of a session with all that they write, as they happen, whoever gave
-//! the order.
+//! The runs of a session with all of their output, as they happen, whichever client
+//! started them.
 //!
-//! A reader that comes back with the position of the last event that it saw goes
-//! on right after it. Nothing is kept for readers, and the keeper is asked for
-//! more only when the last event was taken: a slow reader holds up nobody.
+//! A reader that returns with the position of its last event continues right after it.
+//! Nothing is kept for readers, and the keeper is asked for more only when the last event
+//! was taken: a slow reader delays nobody.
 
 use super::{Caller, Service, ServiceError};
 use crate::keepers::{Link, LinkError, Place, blocking};
@@ -18,13 +18,13 @@ use std::sync::Arc;
 /// Where a reader begins.
 #[derive(Clone, Debug)]
 pub(crate) enum Beginning {
-    /// With the newest finished runs, and all that are not over.
+    /// With the newest finished runs, and all unfinished ones.
     Newest(u64),
     /// Where it was.
     After(Position),
 }
 
-/// What happens in a session.
+/// An event of a session.
 #[derive(Debug)]
 pub(crate) enum TranscriptEvent {
     Run(Event),
@@ -43,7 +43,7 @@ pub(crate) struct SessionFollower {
 #[derive(Debug)]
 enum Source {
     Keeper(Link),
-    /// A session without a keeper: what is on disk is all.
+    /// A session without a keeper: only what is on disk.
     Disk,
     Over,
 }
@@ -60,8 +60,7 @@ impl Service {
         let calls = HashMap::new();
         let reached = self.reach_if_live(&place).await?;
         let directory = place.directory.clone();
-        // Before the keeper is asked: a run that is accepted after that comes by
-        // itself.
+        // Read before the keeper is asked: it reports runs that are accepted after that.
         let history = place.directory.history();
         let recorded = blocking(move || Ok(history.runs().into_iter().max())).await?;
         let live = match reached.and_then(crate::keepers::Reached::into_link) {
@@ -83,7 +82,7 @@ impl Service {
 }
 
 impl SessionFollower {
-    /// What happens next; `None` after the session's end.
+    /// Returns the next event; `None` after the session's end.
     pub(crate) async fn next(&mut self) -> Result<Option<TranscriptEvent>, ServiceError> {
         loop {
             if let Some(event) = self.runs.event() {
@@ -113,12 +112,12 @@ impl SessionFollower {
         }
     }
 
-    /// Where the reader is after the last event.
+    /// Returns the reader's position after the last event.
     pub(crate) fn position(&self) -> &Position {
         self.runs.position()
     }
 
-    /// The keeper is gone; what it has left is told to the end.
+    /// Continues with the records on disk, since the keeper is gone.
     async fn go_to_disk(&mut self) -> Result<(), ServiceError> {
         let (directory, detail) = (self.place.directory.clone(), self.detail);
         let beginning = Beginning::After(self.position().clone());
@@ -154,7 +153,7 @@ enum Reading {
     Over,
 }
 
-/// The runs that are not over; `None` if the keeper goes instead of answering.
+/// Returns the unfinished runs; `None` if the keeper ends instead of answering.
 async fn open_runs(mut link: Link) -> Result<Option<(Link, Vec<OpenRun>)>, ServiceError> {
     match link.call(Request::Runs).await.map_err(LinkEnd::from) {
         Ok(Answer::Runs(view)) => Ok(Some((link, view.runs))),
@@ -164,7 +163,7 @@ async fn open_runs(mut link: Link) -> Result<Option<(Link, Vec<OpenRun>)>, Servi
     }
 }
 
-/// What ends a conversation with a keeper.
+/// Why a connection to a keeper ended.
 enum LinkEnd {
     Gone,
     Stopped(ServiceError),
@@ -182,7 +181,7 @@ impl From<LinkError> for LinkEnd {
     }
 }
 
-/// Asks what is to be asked, and takes one answer.
+/// Sends the pending requests, and takes one answer.
 async fn converse(
     link: &mut Link,
     directory: &Directory,
@@ -196,7 +195,7 @@ async fn converse(
     if let Some(asked) = calls.remove(&reply.id) {
         let over = following::over(&reply.outcome);
         runs.take(asked, reply.outcome).map_err(|error| match error {
-            // One that is about to go tells no more of runs.
+            // A keeper that is ending reports no more runs.
             FollowingError::Refused(_) => LinkEnd::Gone,
             FollowingError::Unexpected => LinkEnd::Stopped(ServiceError::unexpected()),
         })?;
@@ -207,7 +206,7 @@ async fn converse(
     Ok(())
 }
 
-/// Those of them that are no runs.
+/// Returns those of them that are not runs.
 async fn happened(directory: &Directory, over: Vec<RunNo>) -> Vec<Happened> {
     if over.is_empty() {
         return Vec::new();
@@ -224,7 +223,7 @@ fn finished(directory: &Directory) -> Result<Vec<Entry>, ServiceError> {
     Ok(directory.history().newest(directory.metadata()?.max_history))
 }
 
-/// The runs of a session that has no keeper.
+/// Returns the runs of a session without a keeper.
 fn on_disk(
     directory: &Directory,
     beginning: Beginning,
@@ -244,7 +243,7 @@ fn on_disk(
     Ok(arrange(directory, last, Vec::new(), finished, beginning, detail))
 }
 
-/// What is to be told of the runs up to `last`.
+/// Returns what is to be reported of the runs up to `last`.
 fn arrange(
     directory: &Directory,
     last: RunNo,

@@ -1,19 +1,18 @@
-//! A run that somebody waits for, with the head and the tail of what it writes
-//! meanwhile.
+//! An awaited run, with the head and the tail of its output meanwhile.
 
 use super::{Caller, Service, ServiceError};
 use sessile_gateway::answer::whole_end;
 use sessile_protocol::{Queued, ReadOutput, RunNo, SessionId, StreamView};
 
-/// Bytes of the head, and of the tail, that are kept of each stream: together
-/// as much as an answer shows.
+/// How many bytes of the head, and of the tail, are kept of each stream: together as much
+/// as an answer shows.
 const KEPT: usize = 512 << 10;
 
-/// Bytes of each stream that the keeper is asked for at once.
+/// How many bytes of each stream are requested at once.
 const CHUNK: u64 = 256 << 10;
 
-/// Chunks in one go: a run that writes faster than we read must not keep us
-/// here.
+/// How many chunks are read in one go: a run that writes faster than we read must not
+/// keep us here.
 const CHUNKS: usize = 64;
 
 #[derive(Debug)]
@@ -36,14 +35,14 @@ enum Latest {
     Stderr,
 }
 
-/// What is kept of a stream.
+/// The kept part of a stream.
 #[derive(Debug, Default)]
 struct Written {
     head: Vec<u8>,
     tail: Vec<u8>,
-    /// The cursor: all that was read, kept or not.
+    /// The offset: all bytes that were read, kept or not.
     total: u64,
-    /// Where it was begun to read.
+    /// The offset where reading began.
     first: u64,
 }
 
@@ -51,14 +50,14 @@ impl Written {
     fn add(&mut self, bytes: &[u8], next: u64) {
         self.total = next;
         let room = (KEPT - self.head.len()).min(bytes.len());
-        // What follows a gap is not the head any more.
+        // Bytes after a gap do not belong to the head.
         let room = if self.tail.is_empty() { room } else { 0 };
         self.head.extend(&bytes[..room]);
         self.tail.extend(&bytes[room..]);
         self.tail.drain(..self.tail.len().saturating_sub(KEPT));
     }
 
-    /// Up to its last whole character: the rest of that may be on its way.
+    /// Returns it up to its last whole character: the rest of that may be on its way.
     fn view(&self) -> StreamView {
         let (mut head, mut tail) = (self.head.clone(), self.tail.clone());
         let end = if tail.is_empty() { &mut head } else { &mut tail };
@@ -77,8 +76,7 @@ impl Watch {
         Self::since(session, run, [0, 0])
     }
 
-    /// One that sees only what is written after these bytes of stdout and
-    /// stderr.
+    /// Returns a watch that sees only output after these offsets of stdout and stderr.
     pub(crate) fn since(session: SessionId, run: RunNo, cursors: [u64; 2]) -> Self {
         let [stdout, stderr] =
             cursors.map(|first| Written { total: first, first, ..Written::default() });
@@ -93,17 +91,17 @@ impl Watch {
         }
     }
 
-    /// Where it began to read stdout and stderr.
+    /// Returns the offsets where reading began.
     pub(crate) fn first(&self) -> [u64; 2] {
         [self.stdout.first, self.stderr.first]
     }
 
-    /// What it has written to stdout and stderr since.
+    /// Returns the output on stdout and stderr since then.
     pub(crate) fn views(&self) -> (StreamView, StreamView) {
         (self.stdout.view(), self.stderr.view())
     }
 
-    /// The end of the stream that was written to last.
+    /// Returns the end of the stream that was written to last.
     pub(crate) fn end(&self) -> &[u8] {
         let end = match self.latest {
             Latest::Stdout => self.stdout.end(),
@@ -114,7 +112,7 @@ impl Watch {
 }
 
 impl Service {
-    /// Reads what the run has written since.
+    /// Reads the run's new output.
     pub(crate) async fn catch_up(
         &self,
         caller: &Caller,

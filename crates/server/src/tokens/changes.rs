@@ -1,4 +1,4 @@
-//! When files of a directory may have changed, without a look at them.
+//! Detects changes of files in a directory without reading them.
 
 use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
 use std::mem::MaybeUninit;
@@ -8,30 +8,30 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the system does not tell of (a file server's other clients change files,
-/// say) is found by a look at the files, after this.
+/// Changes that the system does not report, such as those by other clients of a file
+/// server, are found by checking the files after this time.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
-/// Room for a few changes at a time.
+/// Room for a few events at a time.
 const BUFFER: usize = 1 << 10;
 
 /// Counts the changes to some files of a directory.
 #[derive(Debug)]
 pub(super) struct Changes {
-    /// Held while its queue is read: who finds it empty must find the count as it is.
+    /// Locked while its queue is read: a caller that finds it empty must see the final count.
     inotify: Mutex<OwnedFd>,
     names: [&'static str; 2],
     count: AtomicU64,
 }
 
-/// As of when files are known.
+/// When files were last read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Freshness {
     read: Option<(u64, Instant)>,
 }
 
 impl Freshness {
-    /// Read at this time, when so many changes had been seen.
+    /// Read at this time, after this many changes.
     pub(super) fn new(seen: u64, at: Instant) -> Self {
         Self { read: Some((seen, at)) }
     }
@@ -42,7 +42,7 @@ impl Freshness {
 }
 
 impl Changes {
-    /// None where the system does not tell.
+    /// Returns `None` if the system cannot watch the directory.
     pub(super) fn of(directory: &Path, names: [&'static str; 2]) -> Option<Self> {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
         let what = WatchFlags::CREATE
@@ -57,15 +57,15 @@ impl Changes {
         Some(Self { inotify: Mutex::new(inotify), names, count: AtomicU64::new(0) })
     }
 
-    /// How many there have been, those of this very moment included.
+    /// Returns the number of changes, up to this moment.
     pub(super) fn seen(&self) -> u64 {
         let inotify = crate::keepers::lock(&self.inotify);
         let mut buffer = [MaybeUninit::uninit(); BUFFER];
         let mut reader = Reader::new(&*inotify, &mut buffer);
-        // An error is the end of the queue, which is empty.
+        // An error means that the queue is empty.
         while let Ok(event) = reader.next() {
             let name = event.file_name().map(|name| name.to_bytes());
-            // Without a name: the directory itself, or more than there was room for.
+            // Without a name: the directory itself, or a queue that has overflowed.
             let is_one = |name: &[u8]| self.names.iter().any(|own| own.as_bytes() == name);
             if name.is_none_or(is_one) {
                 self.count.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! The death of a process, and the state that the next one starts from.
 
 use super::{Attempt, Kernel, Process, Work};
-use crate::effect::{Effect, Source, Tick, Why};
+use crate::effect::{CancelReason, Effect, Source, Tick};
 use sessile_protocol::{KernelFate, RunNo};
 
 /// The exit code of a process that SIGKILL has ended.
@@ -98,7 +98,7 @@ impl Kernel {
             }
             None => {
                 for queued in self.queue.drain(..) {
-                    out.push(Effect::Cancel { run: queued.run, why: Why::NoKernel });
+                    out.push(Effect::Cancel { run: queued.run, why: CancelReason::NoKernel });
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Ending a run: the steps, and when each is taken.
 
 use super::{Attempt, Cause, Kernel, Process, Work};
-use crate::effect::{Effect, Pressure, Source, Tick, Why};
+use crate::effect::{CancelReason, Effect, Pressure, Source, Tick};
 use sessile_protocol::RunNo;
 
 /// The steps, each with the milliseconds since the step before. A caller is promised an
@@ -38,13 +38,13 @@ impl Kernel {
             && let Some(at) = self.queue.iter().position(|q| q.run == wanted)
         {
             self.queue.remove(at);
-            out.push(Effect::Cancel { run: wanted, why: Why::Interrupted });
+            out.push(Effect::Cancel { run: wanted, why: CancelReason::Interrupted });
             return;
         }
         if let Process::Preparing(next) = &self.process
             && run.is_none_or(|wanted| wanted == next.run)
         {
-            out.push(Effect::Cancel { run: next.run, why: Why::Interrupted });
+            out.push(Effect::Cancel { run: next.run, why: CancelReason::Interrupted });
             self.process = Process::Idle;
             self.advance(now, out);
             return;

@@ -1,7 +1,7 @@
 //! Runs that wait in a kernel's queue.
 
 use super::{Kernel, Process, Queued};
-use crate::effect::{Effect, Tick, Why};
+use crate::effect::{CancelReason, Effect, Tick};
 use sessile_protocol::RunNo;
 
 /// The place of a run that has not begun.
@@ -60,7 +60,7 @@ impl Kernel {
 
     /// Cancels the runs whose queue timeout is over.
     fn expire(&mut self, now: Tick, out: &mut Vec<Effect>) {
-        let why = Why::QueueTimeout;
+        let why = CancelReason::QueueTimeout;
         if let Process::Preparing(next) = &self.process
             && next.is_late(now)
         {

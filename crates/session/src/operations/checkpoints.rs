@@ -4,7 +4,7 @@
 //! Checkpoints share images; an image is released with the last checkpoint that needs it.
 //! Files that only removed checkpoints needed are removed later, many at a time.
 
-use super::images::{Form, Images, Way};
+use super::images::{Form, ImageMethod, Images};
 use super::{Context, FilesId, ImageId, Task};
 use crate::core::Core;
 use crate::timeline::{NoSuchPoint, Point, PointId, Timeline};
@@ -47,19 +47,19 @@ pub struct Description {
 
 /// A checkpoint that an earlier keeper took.
 #[derive(Clone, Debug)]
-pub struct Recalling {
+pub struct EarlierCheckpoint {
     pub name: String,
     pub is_auto: bool,
     pub as_of: RunNo,
     pub line: Vec<RunNo>,
-    pub kernels: BTreeMap<Language, RecalledKernel>,
+    pub kernels: BTreeMap<Language, EarlierKernel>,
     pub busy: Vec<Language>,
     pub files: Option<FilesView>,
 }
 
 /// A kernel in a checkpoint that an earlier keeper took.
 #[derive(Clone, Debug)]
-pub struct RecalledKernel {
+pub struct EarlierKernel {
     pub as_of: RunNo,
     /// Why its state is missing, if it is.
     pub lost: Option<String>,
@@ -275,8 +275,10 @@ impl Checkpoints {
             };
             left.extend(image.left.iter().cloned());
             let carried = match &image.form {
-                Form::Process | Form::Coming(Way::Copy) => Carried::Live,
-                Form::Coming(Way::Dump | Way::Capture) | Form::Written => Carried::Saved,
+                Form::Process | Form::Coming(ImageMethod::Copy) => Carried::Live,
+                Form::Coming(ImageMethod::Dump | ImageMethod::Capture) | Form::Written => {
+                    Carried::Saved
+                }
                 Form::Lost(why) => {
                     let (name, reason) = ("state".to_owned(), why.clone());
                     left.push(LeftBehind { language: Some(language), name, reason });
@@ -372,8 +374,8 @@ impl Checkpoints {
     }
 
     /// Adds a checkpoint that an earlier keeper took.
-    pub(crate) fn recall(&mut self, recalling: Recalling) -> Recalled {
-        let Recalling { name, is_auto, as_of, line, kernels, busy, files } = recalling;
+    pub(crate) fn recall(&mut self, recalling: EarlierCheckpoint) -> Recalled {
+        let EarlierCheckpoint { name, is_auto, as_of, line, kernels, busy, files } = recalling;
         let mut images = BTreeMap::new();
         for (language, kernel) in kernels {
             let form = kernel.lost.map_or(Form::Written, Form::Lost);

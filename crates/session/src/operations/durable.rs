@@ -3,7 +3,7 @@
 //! A store that is down does not keep the session from being saved on this machine: each
 //! place has its own pace. Failures are reported and tried again.
 
-use super::ownership::{Activity, Before, Heard, OwnershipChecks};
+use super::ownership::{Activity, OwnershipChecks, RunWaitsFor, StoreReply};
 use super::{Context, NotStored, Place, SaveId, Task};
 use crate::Core;
 use crate::durability::Durability;
@@ -38,16 +38,16 @@ pub enum InStore {
 }
 
 /// Returns whether the store has answered.
-fn heard(outcome: &Result<(), NotStored>) -> Heard {
+fn store_reply(outcome: &Result<(), NotStored>) -> StoreReply {
     match outcome {
-        Ok(()) | Err(NotStored::Moved { .. }) => Heard::Word,
-        Err(NotStored::Failed(_)) => Heard::Nothing,
+        Ok(()) | Err(NotStored::Moved { .. }) => StoreReply::Answered,
+        Err(NotStored::Failed(_)) => StoreReply::Silent,
     }
 }
 
 /// The result of an ownership check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Looked {
+pub(crate) enum OwnershipOutcome {
     GoesOn,
     /// The same, and runs have waited for the answer.
     RunsWaited,
@@ -140,7 +140,7 @@ impl Durable {
             return true;
         };
         store.upload = None;
-        store.looks.saved(heard(&outcome), context.now);
+        store.looks.saved(store_reply(&outcome), context.now);
         match outcome {
             Ok(()) => {
                 store.pace.saved(context.now);
@@ -167,7 +167,7 @@ impl Durable {
 
     // Ownership checks. During an upload there are none, because its outcome answers as well.
 
-    fn looks(&mut self) -> Option<&mut OwnershipChecks> {
+    fn ownership_checks(&mut self) -> Option<&mut OwnershipChecks> {
         self.store.as_mut().filter(|store| store.upload.is_none()).map(|store| &mut store.looks)
     }
 
@@ -187,7 +187,7 @@ impl Durable {
             return true;
         }
         let activity = Activity::of(context.core);
-        if let Some(looks) = self.looks()
+        if let Some(looks) = self.ownership_checks()
             && looks.due(activity).is_some_and(|due| due <= context.now)
         {
             looks.ask();
@@ -199,10 +199,10 @@ impl Durable {
     /// Returns whether a run that is about to come has to wait for the store's answer.
     pub(crate) fn before_run(&mut self, context: &mut Context<'_>) -> bool {
         let now = context.now;
-        match self.looks().map_or(Before::Nothing, |looks| looks.before_run(now)) {
-            Before::Nothing => false,
-            Before::Answer => true,
-            Before::Question => {
+        match self.ownership_checks().map_or(RunWaitsFor::Nothing, |looks| looks.before_run(now)) {
+            RunWaitsFor::Nothing => false,
+            RunWaitsFor::Answer => true,
+            RunWaitsFor::Question => {
                 context.task(Task::LookAtStore);
                 true
             }
@@ -214,17 +214,17 @@ impl Durable {
         &mut self,
         outcome: Result<(), NotStored>,
         context: &mut Context<'_>,
-    ) -> Looked {
-        let Some(store) = &mut self.store else { return Looked::GoesOn };
-        let waited = store.looks.answered(heard(&outcome), context.now);
+    ) -> OwnershipOutcome {
+        let Some(store) = &mut self.store else { return OwnershipOutcome::GoesOn };
+        let waited = store.looks.answered(store_reply(&outcome), context.now);
         match outcome {
             Err(NotStored::Moved { host }) => {
                 context.task(Task::RecordMove { host });
-                Looked::Moved
+                OwnershipOutcome::Moved
             }
             // A store that is down does not block runs; saves report it.
-            Ok(()) | Err(NotStored::Failed(_)) if waited => Looked::RunsWaited,
-            Ok(()) | Err(NotStored::Failed(_)) => Looked::GoesOn,
+            Ok(()) | Err(NotStored::Failed(_)) if waited => OwnershipOutcome::RunsWaited,
+            Ok(()) | Err(NotStored::Failed(_)) => OwnershipOutcome::GoesOn,
         }
     }
 

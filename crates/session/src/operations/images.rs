@@ -30,7 +30,7 @@ pub struct Image {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Ordered, and not there yet.
-    Coming(Way),
+    Coming(ImageMethod),
     /// A copy of the process, which waits.
     Process,
     Written,
@@ -40,7 +40,7 @@ pub enum Form {
 
 /// How an image is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ImageMethod {
     Copy,
     Dump,
     Capture,
@@ -103,17 +103,17 @@ impl Images {
         let form = match language {
             Language::Python => {
                 context.task(Task::Copy { image, language });
-                Form::Coming(Way::Copy)
+                Form::Coming(ImageMethod::Copy)
             }
             Language::Node => {
                 context.task(Task::Dump { image, language });
-                Form::Coming(Way::Dump)
+                Form::Coming(ImageMethod::Dump)
             }
             Language::Bash | Language::Sh | Language::Zsh => {
                 context.task(Task::Keep { image, language, as_of });
                 let is_there = context.core.is_captured(language)
                     || self.captured.get(&language) == Some(&as_of);
-                if is_there { Form::Written } else { Form::Coming(Way::Capture) }
+                if is_there { Form::Written } else { Form::Coming(ImageMethod::Capture) }
             }
         };
         self.newest.insert(language, (epoch, image));
@@ -151,10 +151,12 @@ impl Images {
             return;
         };
         image.form = match image.form {
-            Form::Coming(Way::Copy) => Form::Process,
-            Form::Coming(Way::Dump) => Form::Written,
+            Form::Coming(ImageMethod::Copy) => Form::Process,
+            Form::Coming(ImageMethod::Dump) => Form::Written,
             // A capture completes it, or the event is late.
-            Form::Coming(Way::Capture) | Form::Process | Form::Written | Form::Lost(_) => return,
+            Form::Coming(ImageMethod::Capture) | Form::Process | Form::Written | Form::Lost(_) => {
+                return;
+            }
         };
         (image.left, image.is_restless) = (left, is_restless);
     }
@@ -177,14 +179,14 @@ impl Images {
         self.captured.insert(language, as_of);
         for image in self.images.values_mut() {
             let is_it = image.language == language && image.as_of == as_of;
-            if is_it && image.form == Form::Coming(Way::Capture) {
+            if is_it && image.form == Form::Coming(ImageMethod::Capture) {
                 image.form = Form::Written;
             }
         }
     }
 
     pub(crate) fn not_captured(&mut self, language: Language, context: &mut Context<'_>) {
-        let is_it = |image: &Image| image.form == Form::Coming(Way::Capture);
+        let is_it = |image: &Image| image.form == Form::Coming(ImageMethod::Capture);
         self.lose_all(language, is_it, "it could not be written down", context);
     }
 
@@ -198,9 +200,9 @@ impl Images {
         let is_it = |image: &Image| {
             image.epoch == epoch
                 && match image.form {
-                    Form::Coming(Way::Dump | Way::Capture) => true,
+                    Form::Coming(ImageMethod::Dump | ImageMethod::Capture) => true,
                     // A copy that it has made exists, though it has not reported yet.
-                    Form::Coming(Way::Copy) => copies == Copies::Lost,
+                    Form::Coming(ImageMethod::Copy) => copies == Copies::Lost,
                     Form::Process | Form::Written | Form::Lost(_) => false,
                 }
         };

@@ -45,11 +45,11 @@ use crate::core::Core;
 use crate::effect::{Effect, Tick};
 use crate::timeline::{PointId, Timeline};
 use checkpoints::Checkpoints;
-pub use checkpoints::{Checkpoint, Description, Files, Recalled, RecalledKernel, Recalling};
+pub use checkpoints::{Checkpoint, Description, EarlierCheckpoint, EarlierKernel, Files, Recalled};
 pub(crate) use durable::Durable;
 pub use durable::InStore;
 pub use event::{Copies, Event, NotStored, Order, Part, PutFailure, SaveOrder, Saved};
-pub use images::{Form, Image, Way};
+pub use images::{Form, Image, ImageMethod};
 use preparing::Preparing;
 use queue::Current;
 use saving::Saves;
@@ -207,7 +207,7 @@ impl Operations {
     // Used by the session.
 
     /// Looks at an effect of the kernels on its way to the driver.
-    pub(crate) fn see(&mut self, effect: &Effect, context: &mut Context<'_>) {
+    pub(crate) fn observe(&mut self, effect: &Effect, context: &mut Context<'_>) {
         match effect {
             Effect::Begin { run, .. } => self.checkpoints.ran(*run),
             Effect::Capture { language, .. } => self.prepare_ahead(*language, context),

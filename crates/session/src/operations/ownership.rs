@@ -55,15 +55,15 @@ impl Activity {
 
 /// The answer to a check or a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
-    Word,
+pub(super) enum StoreReply {
+    Answered,
     /// The store could not be asked, or did not answer.
-    Nothing,
+    Silent,
 }
 
 /// What a run that is about to come has to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Before {
+pub(super) enum RunWaitsFor {
     Nothing,
     /// The answer to a check that is in progress.
     Answer,
@@ -74,13 +74,13 @@ pub(super) enum Before {
 pub(super) struct OwnershipChecks {
     phase: Phase,
     /// The last answer, and when it came.
-    last: (Heard, Tick),
+    last: (StoreReply, Tick),
     pause: Tick,
 }
 
 impl OwnershipChecks {
     pub(super) fn new(now: Tick) -> Self {
-        Self { phase: Phase::Resting, last: (Heard::Word, now), pause: IDLE }
+        Self { phase: Phase::Resting, last: (StoreReply::Answered, now), pause: IDLE }
     }
 
     /// Resets the pause, because the session is active.
@@ -91,9 +91,9 @@ impl OwnershipChecks {
     /// Returns when the next check is due.
     pub(super) fn due(&self, activity: Activity) -> Option<Tick> {
         let pause = match (activity, self.last.0) {
-            (Activity::Running, Heard::Word) => self.pause.min(GOING),
+            (Activity::Running, StoreReply::Answered) => self.pause.min(GOING),
             // A silent store is not asked more often because of a run.
-            (Activity::Running, Heard::Nothing) | (Activity::None, _) => self.pause,
+            (Activity::Running, StoreReply::Silent) | (Activity::None, _) => self.pause,
         };
         match self.phase {
             Phase::Resting => Some(self.last.1 + pause),
@@ -114,18 +114,18 @@ impl OwnershipChecks {
     }
 
     /// Returns what a run that is about to come has to wait for.
-    pub(super) fn before_run(&mut self, now: Tick) -> Before {
+    pub(super) fn before_run(&mut self, now: Tick) -> RunWaitsFor {
         match self.last {
-            (Heard::Word, at) if now >= at + FRESH => {}
-            (Heard::Word | Heard::Nothing, _) => return Before::Nothing,
+            (StoreReply::Answered, at) if now >= at + FRESH => {}
+            (StoreReply::Answered | StoreReply::Silent, _) => return RunWaitsFor::Nothing,
         }
         let until = now + PATIENCE;
         match std::mem::replace(&mut self.phase, Phase::AskingFor { until }) {
-            Phase::Resting => Before::Question,
-            Phase::Asking => Before::Answer,
+            Phase::Resting => RunWaitsFor::Question,
+            Phase::Asking => RunWaitsFor::Answer,
             waiting @ Phase::AskingFor { .. } => {
                 self.phase = waiting;
-                Before::Answer
+                RunWaitsFor::Answer
             }
         }
     }
@@ -133,21 +133,21 @@ impl OwnershipChecks {
     /// Stops the waiting of runs.
     pub(super) fn give_up(&mut self, now: Tick) {
         self.phase = Phase::Asking;
-        self.last = (Heard::Nothing, now);
+        self.last = (StoreReply::Silent, now);
     }
 
     /// Takes the store's answer, or that there is none. Returns true when runs wait for it.
-    pub(super) fn answered(&mut self, heard: Heard, now: Tick) -> bool {
+    pub(super) fn answered(&mut self, reply: StoreReply, now: Tick) -> bool {
         let waited = matches!(self.phase, Phase::AskingFor { .. });
         self.phase = Phase::Resting;
-        self.last = (heard, now);
+        self.last = (reply, now);
         self.pause = (self.pause * 2).min(SELDOM);
         waited
     }
 
     /// Takes the answer that a save got.
-    pub(super) fn saved(&mut self, heard: Heard, now: Tick) {
-        self.last = (heard, now);
+    pub(super) fn saved(&mut self, reply: StoreReply, now: Tick) {
+        self.last = (reply, now);
     }
 
     /// Cancels the check. Returns true when there was one.
@@ -171,7 +171,7 @@ mod tests {
             now = due;
             checks.ask();
             assert_eq!(checks.due(Activity::None), None, "one question at a time");
-            assert!(!checks.answered(Heard::Word, now), "no run waits");
+            assert!(!checks.answered(StoreReply::Answered, now), "no run waits");
         }
         assert_eq!(pauses, [30_000, 60_000, 120_000, 240_000, SELDOM, SELDOM]);
         checks.changed();
@@ -181,20 +181,20 @@ mod tests {
     #[test]
     fn a_run_after_a_pause_waits_for_the_answer_and_not_for_long() {
         let mut checks = OwnershipChecks::new(0);
-        assert_eq!(checks.before_run(FRESH - 1), Before::Nothing);
-        assert_eq!(checks.before_run(FRESH), Before::Question);
-        assert_eq!(checks.before_run(FRESH + 500), Before::Answer);
+        assert_eq!(checks.before_run(FRESH - 1), RunWaitsFor::Nothing);
+        assert_eq!(checks.before_run(FRESH), RunWaitsFor::Question);
+        assert_eq!(checks.before_run(FRESH + 500), RunWaitsFor::Answer);
         assert_eq!(checks.waits_until(), Some(FRESH + PATIENCE), "since the first");
         checks.give_up(FRESH + PATIENCE);
         assert_eq!(checks.waits_until(), None);
         let later = FRESH + PATIENCE + 1;
-        assert_eq!(checks.before_run(later), Before::Nothing);
-        assert!(!checks.answered(Heard::Nothing, later));
+        assert_eq!(checks.before_run(later), RunWaitsFor::Nothing);
+        assert!(!checks.answered(StoreReply::Silent, later));
         let later = later + 10 * FRESH;
-        assert_eq!(checks.before_run(later), Before::Nothing, "not each run waits in vain");
+        assert_eq!(checks.before_run(later), RunWaitsFor::Nothing, "not each run waits in vain");
         checks.ask();
-        checks.answered(Heard::Word, later);
-        assert_eq!(checks.before_run(later + FRESH), Before::Question, "it answers again");
+        checks.answered(StoreReply::Answered, later);
+        assert_eq!(checks.before_run(later + FRESH), RunWaitsFor::Question, "it answers again");
     }
 
     #[test]
@@ -205,19 +205,19 @@ mod tests {
             now += GOING;
             assert_eq!(checks.due(Activity::Running), Some(now), "as often as before");
             checks.ask();
-            checks.answered(Heard::Word, now);
+            checks.answered(StoreReply::Answered, now);
         }
         assert_eq!(checks.due(Activity::None), Some(now + SELDOM));
         checks.ask();
-        checks.answered(Heard::Nothing, now);
+        checks.answered(StoreReply::Silent, now);
         assert_eq!(checks.due(Activity::Running), Some(now + SELDOM));
     }
 
     #[test]
     fn what_a_save_was_told_needs_no_question() {
         let mut checks = OwnershipChecks::new(0);
-        checks.saved(Heard::Word, FRESH);
-        assert_eq!(checks.before_run(FRESH + 1), Before::Nothing);
+        checks.saved(StoreReply::Answered, FRESH);
+        assert_eq!(checks.before_run(FRESH + 1), RunWaitsFor::Nothing);
         assert_eq!(checks.due(Activity::None), Some(FRESH + IDLE));
     }
 
@@ -225,8 +225,8 @@ mod tests {
     fn a_question_on_its_way_is_not_asked_again() {
         let mut checks = OwnershipChecks::new(0);
         checks.ask();
-        assert_eq!(checks.before_run(FRESH), Before::Answer);
-        assert!(checks.answered(Heard::Word, FRESH + 1), "a run waits");
+        assert_eq!(checks.before_run(FRESH), RunWaitsFor::Answer);
+        assert!(checks.answered(StoreReply::Answered, FRESH + 1), "a run waits");
         assert!(!checks.cancel());
     }
 }

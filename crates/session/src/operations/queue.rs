@@ -1,7 +1,7 @@
 //! The queue of operations: one after the other, from the request to its answer.
 
 use super::checkpointing::Checkpointing;
-use super::durable::Looked;
+use super::durable::OwnershipOutcome;
 use super::forking::Forking;
 use super::gathering::Gathering;
 use super::rewinding::Rewinding;
@@ -155,9 +155,9 @@ impl Operations {
     fn looked(&mut self, outcome: Result<(), NotStored>, context: &mut Context<'_>) {
         let Some(durable) = &mut self.saves.durable else { return };
         match durable.looked(outcome, context) {
-            Looked::GoesOn => {}
-            Looked::RunsWaited => self.release_unless_active(context),
-            Looked::Moved => self.close(Close::End(Ending::Asked), context),
+            OwnershipOutcome::GoesOn => {}
+            OwnershipOutcome::RunsWaited => self.release_unless_active(context),
+            OwnershipOutcome::Moved => self.close(Close::End(Ending::Asked), context),
         }
     }
 

@@ -50,7 +50,7 @@ enum ReplacementState {
 
 /// The files from before the rewind.
 #[derive(Debug)]
-struct Before {
+struct FilesBefore {
     files: FilesId,
     view: FilesView,
 }
@@ -61,20 +61,20 @@ enum Step {
     BringingUp,
     /// The current files are taken; nothing changes until that is done.
     TakingFiles(FilesId, Option<Result<FilesView, Failure>>),
-    WritingJournal(Before, Option<Result<(), Failure>>),
+    WritingJournal(FilesBefore, Option<Result<(), Failure>>),
     PuttingFiles {
-        before: Before,
+        before: FilesBefore,
         job: FilesId,
         attempts: u32,
         outcome: Option<Result<RestoredFiles, PutFailure>>,
     },
     WritingStates {
-        put: Option<(Before, RestoredFiles)>,
+        put: Option<(FilesBefore, RestoredFiles)>,
         outcome: Option<Result<Vec<LeftBehind>, Failure>>,
     },
     /// The files are restored to match the kernels, because of `failure`.
     TakingBack {
-        before: Before,
+        before: FilesBefore,
         job: FilesId,
         attempts: u32,
         outcome: Option<Result<(), PutFailure>>,
@@ -294,7 +294,7 @@ impl Operations {
                 let (point, plan) = (rewinding.point, rewinding.plan.clone());
                 let to = rewinding.tree.unwrap_or(files);
                 context.task(Task::WriteJournal { point, plan, to, before: files });
-                Next::Step(Step::WritingJournal(Before { files, view }, None))
+                Next::Step(Step::WritingJournal(FilesBefore { files, view }, None))
             }
             Step::TakingFiles(_, Some(Err(failure))) => {
                 Next::Fail(failure.about("nothing was changed"))
@@ -351,7 +351,7 @@ impl Operations {
     fn files_are_put(
         &mut self,
         rewinding: &Rewinding,
-        before: Before,
+        before: FilesBefore,
         attempts: u32,
         outcome: Result<RestoredFiles, PutFailure>,
         context: &mut Context<'_>,
@@ -377,7 +377,7 @@ impl Operations {
     fn states_are_written(
         &mut self,
         rewinding: &Rewinding,
-        put: Option<(Before, RestoredFiles)>,
+        put: Option<(FilesBefore, RestoredFiles)>,
         outcome: Result<Vec<LeftBehind>, Failure>,
         context: &mut Context<'_>,
     ) -> Next {
@@ -398,7 +398,7 @@ impl Operations {
     fn put_files(
         &mut self,
         rewinding: &Rewinding,
-        before: Before,
+        before: FilesBefore,
         attempts: u32,
         context: &mut Context<'_>,
     ) -> Step {
@@ -412,7 +412,7 @@ impl Operations {
     fn take_back(
         &mut self,
         rewinding: &Rewinding,
-        before: Before,
+        before: FilesBefore,
         attempts: u32,
         failure: Failure,
         context: &mut Context<'_>,
@@ -430,7 +430,7 @@ impl Operations {
     fn files_are_back(
         &mut self,
         rewinding: &Rewinding,
-        (before, attempts): (Before, u32),
+        (before, attempts): (FilesBefore, u32),
         outcome: Result<(), PutFailure>,
         failure: Failure,
         context: &mut Context<'_>,
@@ -456,7 +456,7 @@ impl Operations {
     /// before are kept under the name that a rewind gives them.
     fn leave_files(
         &mut self,
-        before: Before,
+        before: FilesBefore,
         failure: &Failure,
         why: &str,
         context: &mut Context<'_>,
@@ -480,7 +480,7 @@ impl Operations {
         &mut self,
         rewinding: &Rewinding,
         left: Vec<LeftBehind>,
-        files: Option<(&Before, &RestoredFiles)>,
+        files: Option<(&FilesBefore, &RestoredFiles)>,
         context: &mut Context<'_>,
     ) -> Result<RewoundView, Failure> {
         let point = rewinding.point;
@@ -514,7 +514,7 @@ impl Operations {
 
 fn write_states(
     rewinding: &Rewinding,
-    put: Option<(Before, RestoredFiles)>,
+    put: Option<(FilesBefore, RestoredFiles)>,
     context: &mut Context<'_>,
 ) -> Step {
     let (point, plan) = (rewinding.point, rewinding.plan.clone());

@@ -36,13 +36,13 @@ pub(crate) struct Saves {
 #[derive(Debug)]
 struct Saving {
     id: SaveId,
-    asker: Asker,
+    requester: Requester,
     phase: Phase,
 }
 
 /// The origin of a save.
 #[derive(Debug)]
-enum Asker {
+enum Requester {
     Client(RequestId, SaveOrder),
     /// The session is durable, and was quiet.
     Durability {
@@ -50,7 +50,7 @@ enum Asker {
     },
 }
 
-impl Asker {
+impl Requester {
     fn target(&self) -> Target {
         match self {
             Self::Client(_, order) => Target::File { path: order.path.clone(), files: order.files },
@@ -178,18 +178,19 @@ impl Saves {
             let message = "a run is going, and its state cannot be saved before it ends; wait for it, or save with --wait";
             return context.answer(request, Err(Failure::new(Code::Busy, message)));
         }
-        self.add(Asker::Client(request, order));
+        self.add(Requester::Client(request, order));
     }
 
-    fn add(&mut self, asker: Asker) {
+    fn add(&mut self, requester: Requester) {
         self.last += 1;
         let id = SaveId(self.last);
-        self.queue.push_back(Saving { id, asker, phase: Phase::Waiting });
+        self.queue.push_back(Saving { id, requester, phase: Phase::Waiting });
     }
 
     /// Cancels the save of a client that is gone.
     pub(crate) fn leave(&mut self, request: RequestId, context: &mut Context<'_>) {
-        let is_it = |saving: &Saving| matches!(saving.asker, Asker::Client(of, _) if of == request);
+        let is_it =
+            |saving: &Saving| matches!(saving.requester, Requester::Client(of, _) if of == request);
         let at = self.queue.iter().position(is_it);
         if let Some(saving) = at.and_then(|at| self.queue.remove(at))
             && saving.has_begun()
@@ -276,7 +277,7 @@ impl Saves {
             return;
         };
         let for_store = durable.begin(context.now);
-        self.add(Asker::Durability { for_store });
+        self.add(Requester::Durability { for_store });
     }
 
     /// Answers the first save, and releases its temporary data.
@@ -290,13 +291,13 @@ impl Saves {
                 context.task(Task::ReleaseSave { save });
             }
         };
-        match saving.asker {
-            Asker::Client(request, _) => {
+        match saving.requester {
+            Requester::Client(request, _) => {
                 // When the client has the answer, no temporary data is left.
                 release(context);
                 context.answer(request, outcome.and_then(Saved::file).map(Done::Saved));
             }
-            Asker::Durability { for_store } => {
+            Requester::Durability { for_store } => {
                 if let Some(durable) = &mut self.durable {
                     durable.ended(save, for_store, outcome.and_then(Saved::here), context);
                 }
@@ -330,7 +331,7 @@ fn gather(saving: &Saving, context: &mut Context<'_>) -> Phase {
         let gathered = Gathered { epoch, is_described: false, dump: Dump::Ordered };
         kernels.insert(language, gathered);
     }
-    let (save, target) = (saving.id, saving.asker.target());
+    let (save, target) = (saving.id, saving.requester.target());
     context.task(Task::GatherSave { save, target, kernels: asked });
     Phase::Gathering { kernels, began: context.now }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use sessile_protocol::{KernelFate, Language, RunNo};
 use sessile_session::{
-    Activity, Effect, Epoch, Input, Origin, Outcome, Pressure, Source, Tick, Urgency, Why,
+    Activity, CancelReason, Effect, Epoch, Input, Origin, Outcome, Pressure, Source, Tick, Urgency,
 };
 
 impl World {
@@ -62,10 +62,14 @@ impl World {
                 Ok(())
             }
             Effect::Complete { run, outcome } => self.complete(run, &outcome),
-            Effect::Cancel { run, why: Why::QueueTimeout } => self.give_up_waiting(run),
+            Effect::Cancel { run, why: CancelReason::QueueTimeout } => self.give_up_waiting(run),
             Effect::Cancel {
                 run,
-                why: Why::Reset | Why::Ended | Why::Interrupted | Why::NoKernel,
+                why:
+                    CancelReason::Reset
+                    | CancelReason::Ended
+                    | CancelReason::Interrupted
+                    | CancelReason::NoKernel,
             } => self.answer(run).map(|_| ()),
             Effect::Operate(task) => self.task(task),
             Effect::Remember { language, epoch, as_of } => {

@@ -250,7 +250,7 @@ impl World {
         let event = match job {
             Job::Image(image) => {
                 let of = self.session.operations().image(image).map(|image| &image.form);
-                if let Some(Form::Coming(sessile_session::operations::Way::Copy)) = of {
+                if let Some(Form::Coming(sessile_session::operations::ImageMethod::Copy)) = of {
                     self.desk.processes.insert(image);
                 }
                 Event::ImageReady { image, left: Vec::new(), is_restless: at % 3 == 1 }

@@ -357,7 +357,8 @@ class TaskFailedError(SandboxError):
 
 @dataclass(frozen=True)
 class AgentInfo:
-    """An agent, as the server tells of it. ``status`` is idle, running or waiting_for_approval."""
+    """An agent, as the server tells of it. ``status`` is idle, running,
+    waiting_for_approval, moved or ended."""
 
     session_id: str
     thread_id: str

@@ -1,7 +1,7 @@
 /** Agents: a session with a model that works in it, and remembers what was said. */
 import { resolve } from "node:path";
 import { newKey } from "../client.js";
-import { InvalidRequestError } from "../errors.js";
+import { InvalidRequestError, SessionClosedError } from "../errors.js";
 import type { SignalOption } from "../run.js";
 import { type SandboxPolicy, wirePolicy } from "../policy.js";
 import { environment } from "../requests.js";
@@ -196,11 +196,18 @@ export class Agent {
     return (await this.client.json<Schemas["TaskList"]>({ method: "GET", path, query: { limit }, signal })).tasks.map(camel);
   }
 
-  /** Ends its session and everything that it started. The thread and its record stay. */
+  /**
+   * Ends its session and everything that it started. The thread and its record
+   * stay. It takes no more tasks then, unless {@link resetSession} lets the next
+   * one begin a new session.
+   */
   async end(options: SignalOption = {}): Promise<void> {
     if (!this.seat) return;
-    await (await this.session(options)).end(options);
-    this.resetSession();
+    try {
+      await (await this.session(options)).end(options);
+    } catch (error) {
+      if (!(error instanceof SessionClosedError)) throw error;
+    }
   }
 
   private get client() {

@@ -4782,7 +4782,7 @@ export interface components {
             agents: components["schemas"]["AgentInfo"][];
         };
         /** @enum {string} */
-        AgentStatus: "idle" | "running" | "waiting_for_approval" | "moved";
+        AgentStatus: "idle" | "running" | "waiting_for_approval" | "moved" | "ended";
         /** @description Any object. */
         Anything: Record<string, unknown>;
         /** @description Some paths of a layer */

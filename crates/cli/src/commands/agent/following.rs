@@ -1,14 +1,15 @@
-//! A task's events, as they come.
+//! Follows a task's events.
 
-use super::{Server, showing};
+use super::{Server, chat, leaving, showing};
 use crate::call::{Remote, next_part};
+use crate::people::Page;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use sessile_agent::model::{Sse, SseEvent};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-/// A server that was killed is back within this, or has to be started by hand.
+/// A killed server is back within this time, or has to be started by hand.
 pub(super) const ATTEMPTS: u32 = 20;
 pub(super) const PAUSE: Duration = Duration::from_millis(250);
 
@@ -18,20 +19,22 @@ enum Flow {
     Over,
 }
 
-/// Shows what happens until the task ends, whatever becomes of the connection.
+/// Shows events until the task ends, across lost connections.
 pub(super) fn follow(
     server: &Server<'_>,
     agent: &str,
     task: u64,
     quiet: bool,
 ) -> anyhow::Result<()> {
-    let mut view = View { agent, task, quiet, begun: false, after: 0, shown: String::new() };
+    let (page, shown) = (Page::at(&io::stderr()), String::new());
+    let (begun, after, reply) = (false, 0, Value::Null);
+    let mut view = View { agent, task, quiet, page, begun, after, shown, reply };
     let mut failures = 0;
     loop {
         let before = view.after;
         match server.runtime.block_on(view.connection(&server.remote())) {
             Ok(Flow::Over) => return Ok(()),
-            // Nothing is under way, and the end was not in it: it was before.
+            // No new entries, and no end among them: the task had ended before.
             Ok(Flow::More) if view.after == before => return Ok(()),
             Ok(Flow::More) => failures = 0,
             Err(error) if failures == ATTEMPTS => {
@@ -51,7 +54,7 @@ pub(super) fn follow(
     }
 }
 
-/// All entries that there are.
+/// Reads all existing entries.
 pub(super) fn entries(
     server: &Server<'_>,
     agent: &str,
@@ -92,25 +95,38 @@ struct View<'a> {
     agent: &'a str,
     task: u64,
     quiet: bool,
+    page: Page,
     /// The task's own entry was seen: what comes is of this task.
     begun: bool,
     after: u64,
-    /// Words of the reply that is under way.
+    /// The text of the current reply that was shown.
     shown: String,
+    /// The last reply, whose calls are carried out.
+    reply: Value,
 }
 
 impl View<'_> {
     async fn connection(&mut self, remote: &Remote) -> anyhow::Result<Flow> {
         let mut response = open(remote, self.agent, self.after).await?;
         let mut sse = Sse::default();
-        while let Some(part) = next_part(response.body_mut()).await? {
+        loop {
+            // Both may be dropped and begun again without loss.
+            let part = tokio::select! {
+                part = next_part(response.body_mut()) => part?,
+                () = leaving::cancelled() => {
+                    let path = format!("/v1/agents/{}/cancel", self.agent);
+                    let answer = remote.call("POST", &path, b"{}".to_vec()).await;
+                    answer.inspect_err(|_| leaving::not_cancelled())?;
+                    continue;
+                }
+            };
+            let Some(part) = part else { return Ok(Flow::More) };
             for event in sse.push(&part)? {
                 if let Flow::Over = self.take(remote, &event).await? {
                     return Ok(Flow::Over);
                 }
             }
         }
-        Ok(Flow::More)
     }
 
     async fn take(&mut self, remote: &Remote, event: &SseEvent) -> anyhow::Result<Flow> {
@@ -125,17 +141,18 @@ impl View<'_> {
         Ok(Flow::More)
     }
 
+    /// Elsewhere than at a terminal, replies are shown whole: words may turn out to be void.
     fn delta(&mut self, data: &Value) {
-        if self.begun && !self.quiet {
+        if self.begun && !self.quiet && io::stdout().is_terminal() {
             let words = data["text"].as_str().unwrap_or_default();
             let mut out = io::stdout().lock();
-            let _ = out.write_all(words.as_bytes());
+            let _ = out.write_all(showing::spoken(words).as_bytes());
             let _ = out.flush();
             self.shown += words;
         }
     }
 
-    /// What came of the answer does not count: it comes again as a whole.
+    /// Drops the partial answer: it comes again as a whole.
     fn retry(&mut self, data: &Value) {
         if !self.begun || self.quiet {
             return;
@@ -146,7 +163,7 @@ impl View<'_> {
         eprintln!("  ({why}; asked again in {seconds:.1} s)");
     }
 
-    /// Words that no reply followed have a line of their own.
+    /// Ends the line of a partial reply.
     fn break_off(&mut self) {
         if !std::mem::take(&mut self.shown).is_empty() {
             println!();
@@ -163,24 +180,26 @@ impl View<'_> {
             return Flow::More;
         }
         let is_over = entry["type"] == "ended" && entry["task"] == self.task;
-        if entry["type"] != "reply" {
+        if entry["type"] == "reply" {
+            self.reply = entry.clone();
+        } else {
             self.break_off();
         }
-        // How it ended is told by whoever has waited for it.
+        // The caller shows how the task ended.
         if !self.quiet && !is_over {
             let is_reply = entry["type"] == "reply";
             if is_reply {
                 let shown = std::mem::take(&mut self.shown);
                 let _ = showing::rest(entry, &shown, &mut io::stdout().lock());
-                let _ = showing::calls(entry, &mut io::stderr().lock());
+                let _ = showing::calls(entry, self.page, &mut io::stderr().lock());
             } else {
-                let _ = showing::entry(entry, &mut io::stderr().lock());
+                let _ = showing::entry(entry, self.page, &mut io::stderr().lock());
             }
         }
         if is_over { Flow::Over } else { Flow::More }
     }
 
-    /// Asks the person at the terminal. Without one, the call waits for somebody else.
+    /// Asks the user at the terminal. Without a terminal, the call waits for another approver.
     async fn approve(&mut self, remote: &Remote, data: &Value) -> anyhow::Result<()> {
         if self.quiet || !io::stdin().is_terminal() {
             let (agent, call) = (self.agent, data["call"].as_str().unwrap_or_default());
@@ -190,10 +209,11 @@ impl View<'_> {
             );
             return Ok(());
         }
-        eprint!("  carry this out? [y/N] ");
-        io::stderr().flush()?;
-        let mut line = String::new();
-        io::stdin().read_line(&mut line)?;
+        let question = showing::question(&self.reply, &data["call"], self.page);
+        let Some(line) = chat::answer(&question)? else {
+            leaving::interrupted();
+            return Ok(());
+        };
         let allow = matches!(line.trim(), "y" | "Y" | "yes");
         let body = json!({ "call": data["call"], "allow": allow }).to_string();
         let path = format!("/v1/agents/{}/approvals", self.agent);

@@ -42,7 +42,7 @@ impl Export {
     pub(super) fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
         let files = !self.no_files;
         let path = format!("/v1/agents/{}/export?files={files}", self.which.agent);
-        // A file that was begun and not finished is not one that is found.
+        // Written under another name first, so that a partial file is not found.
         let aside = self.file.with_extension(format!("{}.part", std::process::id()));
         let written = server.runtime.block_on(async {
             let mut response = server.remote().call("GET", &path, Vec::new()).await?;

@@ -1,25 +1,25 @@
-//! A thread for people.
+//! Shows a thread to people.
 
 use crate::output;
+use crate::people::words::{cut, width};
+use crate::people::{Colour, Page};
 use serde_json::Value;
-use std::io::Write;
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-/// As much of a call or an outcome as fits into a line.
+/// As much of a call or an outcome as is shown of it, where there is room.
 const LINE: usize = 160;
 
 /// An entry in a few lines.
-pub(super) fn entry(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn entry(entry: &Value, page: Page, out: &mut impl Write) -> anyhow::Result<()> {
     match entry["type"].as_str() {
-        Some("task") => writeln!(out, "task {}: {}", entry["task"], text(&entry["text"]))?,
+        Some("task") => writeln!(out, "task {}: {}", entry["task"], spoken(text(&entry["text"])))?,
         Some("reply") => {
             words(entry, out)?;
-            calls(entry, out)?;
+            calls(entry, page, out)?;
         }
-        Some("outcome") => {
-            let sign = if entry["is_error"] == true { "✗" } else { "✓" };
-            writeln!(out, "  {sign} {}", line(text(&entry["text"])))?;
-        }
+        Some("outcome") => outcome(entry, page, out)?,
         Some("continued") => {
             if let Some(note) = continuity(entry) {
                 writeln!(out, "({note})")?;
@@ -36,21 +36,31 @@ pub(super) fn entry(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
             let (url, session) = (text(&entry["url"]), text(&entry["session_id"]));
             writeln!(out, "(moved to {url}, as {session})")?;
         }
-        Some("activity") => activity(entry, out)?,
+        Some("activity") => activity(entry, page, out)?,
         Some("ended") => writeln!(out, "task {} ended: {}", entry["task"], text(&entry["ended"]))?,
         Some(_) | None => {}
     }
     Ok(())
 }
 
-/// What a reply says.
+/// Shows the text of a reply.
 pub(super) fn words(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
     for block in entry["blocks"].as_array().into_iter().flatten() {
         if block["type"] == "text" {
-            writeln!(out, "{}", text(&block["text"]))?;
+            writeln!(out, "{}", spoken(text(&block["text"])))?;
         }
     }
     Ok(())
+}
+
+/// Words of a model. A terminal does not obey what is in them.
+pub(super) fn spoken(words: &str) -> Cow<'_, str> {
+    if io::stdout().is_terminal() { harmless(words) } else { words.into() }
+}
+
+fn harmless(words: &str) -> Cow<'_, str> {
+    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if words.contains(is_harmful) { words.replace(is_harmful, " ").into() } else { words.into() }
 }
 
 /// The words of a reply of which these were shown already: some may have come before we
@@ -63,7 +73,7 @@ pub(super) fn rest(entry: &Value, shown: &str, out: &mut impl Write) -> anyhow::
     let whole: String =
         blocks.filter(|it| it["type"] == "text").map(|it| text(&it["text"])).collect();
     match whole.strip_prefix(shown) {
-        Some(rest) => writeln!(out, "{rest}")?,
+        Some(rest) => writeln!(out, "{}", spoken(rest))?,
         None => {
             writeln!(out)?;
             words(entry, out)?;
@@ -73,44 +83,78 @@ pub(super) fn rest(entry: &Value, shown: &str, out: &mut impl Write) -> anyhow::
 }
 
 /// What a reply wants to be done.
-pub(super) fn calls(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn calls(entry: &Value, page: Page, out: &mut impl Write) -> anyhow::Result<()> {
     for block in entry["blocks"].as_array().into_iter().flatten() {
         if block["type"] == "call" {
-            let input = block["input"].get("json").unwrap_or(&block["input"]);
-            let what = ["command", "path", "pattern", "action"]
-                .into_iter()
-                .find_map(|name| input[name].as_str().map(str::to_owned))
-                .unwrap_or_else(|| input.to_string());
-            writeln!(out, "  → {}: {}", text(&block["tool"]), line(&what))?;
+            call(text(&block["tool"]), &input_of(block), page, out)?;
         }
     }
     Ok(())
 }
 
+/// What a call is about.
+fn input_of(block: &Value) -> String {
+    let input = block["input"].get("json").unwrap_or(&block["input"]);
+    let what = ["command", "path", "pattern", "action"].into_iter();
+    let what = what.filter_map(|name| input[name].as_str()).next();
+    what.map_or_else(|| input.to_string(), str::to_owned)
+}
+
+/// Asks about a call of a reply. Which one it is matters where there are several.
+pub(super) fn question(reply: &Value, call: &Value, page: Page) -> String {
+    let (before, after) = ("  carry this out? ", " [y/N] ");
+    let mut blocks = reply["blocks"].as_array().into_iter().flatten();
+    let what = blocks.find(|block| block["type"] == "call" && block["id"] == *call);
+    let what = what.map(|block| format!("{}: {}", text(&block["tool"]), input_of(block)));
+    let room = room(before, page).saturating_sub(width(after));
+    format!("{before}{}{after}", line(&what.unwrap_or_default(), room))
+}
+
+fn call(tool: &str, what: &str, page: Page, out: &mut impl Write) -> anyhow::Result<()> {
+    let before = format!("  → {}: ", line(tool, LINE));
+    let what = line(what, room(&before, page));
+    writeln!(out, "{}{what}", page.paint.text(Colour::Cyan, &before))?;
+    Ok(())
+}
+
+/// What a call has come to.
+fn outcome(entry: &Value, page: Page, out: &mut impl Write) -> anyhow::Result<()> {
+    let (sign, colour) = match entry["is_error"] == true {
+        true => ("✗", Colour::Red),
+        false => ("✓", Colour::Green),
+    };
+    let what = line(text(&entry["text"]), room("  ✓ ", page));
+    writeln!(out, "  {} {what}", page.paint.text(colour, sign))?;
+    Ok(())
+}
+
+/// What is left of a line behind its beginning.
+fn room(before: &str, page: Page) -> usize {
+    page.width.saturating_sub(width(before)).min(LINE)
+}
+
 /// What a command-line agent does.
-fn activity(entry: &Value, out: &mut impl Write) -> anyhow::Result<()> {
+fn activity(entry: &Value, page: Page, out: &mut impl Write) -> anyhow::Result<()> {
     match entry["activity"].as_str() {
-        Some("text") => writeln!(out, "{}", text(&entry["text"]))?,
+        Some("text") => writeln!(out, "{}", spoken(text(&entry["text"])))?,
         Some("tool_call") => {
-            writeln!(out, "  → {}: {}", text(&entry["tool"]), line(&entry["input"].to_string()))?;
+            call(text(&entry["tool"]), &entry["input"].to_string(), page, out)?;
         }
-        Some("tool_result") => {
-            let sign = if entry["is_error"] == true { "✗" } else { "✓" };
-            writeln!(out, "  {sign} {}", line(text(&entry["text"])))?;
-        }
+        Some("tool_result") => outcome(entry, page, out)?,
         Some(_) | None => {}
     }
     Ok(())
 }
 
-/// How far an agent has gone back.
+/// Shows the result of a rewind.
 pub(super) fn rewound(answer: &Value) -> anyhow::Result<ExitCode> {
     output::json(answer)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// How a task ended, and how to go on.
-pub(super) fn ending(view: &Value, agent: &str) {
+/// How a task ended, and how to go on with its agent, unless whoever reads it does that
+/// anyway.
+pub(super) fn ending(view: &Value, agent: Option<&str>) {
     let spent = &view["spent"];
     let tokens =
         spent["input_tokens"].as_u64().unwrap_or(0) + spent["output_tokens"].as_u64().unwrap_or(0);
@@ -125,17 +169,18 @@ pub(super) fn ending(view: &Value, agent: &str) {
     if let Some(note) = continuity(&view["continuity"]) {
         eprintln!("{note}");
     }
-    eprintln!(
-        "task {}: {how} ({}, {tokens} tokens); go on with: sessile agent run --agent {agent} …",
-        view["task"],
-        match spent["steps"].as_u64() {
-            Some(1) => "1 step".to_owned(),
-            steps => format!("{} steps", steps.unwrap_or(0)),
-        }
-    );
+    let steps = match spent["steps"].as_u64() {
+        Some(1) => "1 step".to_owned(),
+        steps => format!("{} steps", steps.unwrap_or(0)),
+    };
+    let how = format!("task {}: {how} ({steps}, {tokens} tokens)", view["task"]);
+    match agent {
+        Some(agent) => eprintln!("{how}; go on with: sessile agent run --agent {agent} …"),
+        None => eprintln!("{how}"),
+    }
 }
 
-/// What had become of the session, unless it was live.
+/// Returns what became of the session, unless it was live.
 fn continuity(value: &Value) -> Option<String> {
     let status = value["status"].as_str().filter(|status| *status != "live")?;
     let lost = value["lost"].as_array().into_iter().flatten().map(text).collect::<Vec<_>>();
@@ -149,15 +194,17 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn line(text: &str) -> String {
-    let first = text.trim().lines().next().unwrap_or_default();
+/// The first line of a text, in so many columns, with a sign where something is missing.
+fn line(text: &str, room: usize) -> String {
+    let text = text.trim();
+    let first = text.lines().next().unwrap_or_default();
     // Tabs, such as those behind line numbers, hold words apart.
     let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let mut line: String = first.chars().take(LINE).map(plain).collect();
-    if line.len() < text.trim().len() {
+    let mut line: String = first.chars().map(plain).collect();
+    if first.len() < text.len() {
         line.push('…');
     }
-    line
+    cut(&line, room)
 }
 
 #[cfg(test)]
@@ -167,8 +214,22 @@ mod tests {
 
     #[test]
     fn a_line_has_words_and_nothing_that_a_terminal_obeys() {
-        assert_eq!(line("1\tprint(1)\n2\tprint(2)"), "1 print(1)…");
-        assert_eq!(line("\u{1b}[2Jgone"), " [2Jgone");
+        assert_eq!(line("1\tprint(1)\n2\tprint(2)", LINE), "1 print(1)…");
+        assert_eq!(line("\u{1b}[2Jgone", LINE), " [2Jgone");
+        assert_eq!(line("日本語 text", 6), "日本…");
+        assert_eq!(harmless("one\n\ttwo \u{1b}[2J"), "one\n\ttwo  [2J");
+    }
+
+    #[test]
+    fn a_question_says_which_call_it_is_about() {
+        let reply = json!({"blocks": [
+            {"type": "call", "id": "a", "tool": "runtime", "input": {"json": {"command": "ls"}}},
+            {"type": "call", "id": "b", "tool": "write_file", "input": {"json": {"path": "a.txt"}}},
+        ]});
+        let page = |width| Page { width, paint: crate::people::Paint::Plain };
+        let asked = |width| question(&reply, &json!("b"), page(width));
+        assert_eq!(asked(80), "  carry this out? write_file: a.txt [y/N] ");
+        assert_eq!(asked(35), "  carry this out? write_fil… [y/N] ");
     }
 
     #[test]

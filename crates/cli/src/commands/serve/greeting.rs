@@ -1,12 +1,12 @@
-//! What a server says to the person who has started it.
+//! The message to the user who has started a server.
 
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// What a server says when it can be called.
+/// The message when the server is ready.
 pub(super) struct Greeting {
     pub(super) url: String,
-    /// The file with the owner's token, if one is wanted.
+    /// The file with the owner's token, if one is needed.
     pub(super) token: Option<PathBuf>,
     pub(super) adopted: usize,
 }
@@ -38,7 +38,8 @@ impl Greeting {
         )
     }
 
-    /// Without the token itself: what is printed may be kept somewhere.
+    /// Returns the MCP configuration, without the token itself: the output may be kept
+    /// somewhere.
     fn mcp(&self, url: &str) -> String {
         let mut server = json!({"type": "http", "url": format!("{url}/mcp")});
         let mut note = String::new();
@@ -52,7 +53,7 @@ impl Greeting {
     }
 }
 
-/// A path as one word of a shell.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);

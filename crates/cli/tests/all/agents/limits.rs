@@ -52,6 +52,28 @@ fn a_task_whose_time_is_over_is_interrupted() {
 }
 
 #[test]
+fn tokens_of_an_answer_that_is_cancelled_in_its_middle_count() {
+    let stalls = BTreeMap::from([(1, Trouble::Stall)]);
+    let script = vec![text("an answer of many words, of which a half is said")];
+    let model = ModelServer::hesitant_with_trouble(Format::Messages, script, stalls);
+    let h = harness();
+    let server = serve(&h, &model);
+    let id = agent(&server, &json!({}));
+    let task = begin(&server, &id, &json!({}));
+    let mut events = server.owner("GET", &format!("/v1/agents/{id}/events")).events();
+    // Words are for those who watch already.
+    model.release();
+    assert!(events.any(|event| event.name == "delta"), "some of its words");
+    let _ = server.post(&format!("/v1/agents/{id}/cancel"), &json!({})).is(200);
+    let view = ended(&server, &id, task);
+    assert_eq!(view["ended"], "cancelled", "{view}");
+    // Anthropic's format tells the tokens of the request first.
+    let spent = &view["spent"];
+    assert_eq!((&spent["input_tokens"], &spent["steps"]), (&json!(100), &json!(0)), "{view}");
+    assert_eq!(entries(&h, &id, "activity")[0]["input_tokens"], 100);
+}
+
+#[test]
 fn a_long_conversation_is_summed_up_and_stays_on_disk() {
     // A conversation that was summed up begins anew, and the script with it.
     let said = BTreeMap::from([

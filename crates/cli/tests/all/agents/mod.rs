@@ -15,6 +15,7 @@ mod rewinding;
 mod stores;
 mod surfaces;
 mod tasks;
+mod terminals;
 
 use serde_json::{Value, json};
 use sessile_testkit::{Harness, ModelServer, Process, Say, Server};

@@ -79,7 +79,7 @@ fn a_rewind_that_cannot_be_made_says_why_and_changes_nothing() {
     let task = begin(&server, &id, "begin");
     ended(&server, &id, task);
     let refused = rewind(0).is_refused(404, "checkpoint_not_found");
-    assert!(refused.text().contains("takes no checkpoints"), "{}", refused.text());
+    assert!(refused.text().contains("was made without checkpoints"), "{}", refused.text());
     let refused = rewind(7).is_refused(404, "checkpoint_not_found");
     assert!(refused.text().contains("its steps are 1 to 2"), "{}", refused.text());
     // Nothing was done in the session since: the conversation alone goes back.
@@ -133,7 +133,7 @@ fn only_so_many_steps_can_be_taken_back() {
     assert_eq!(names, ["agent-step-1", "agent-step-4", "agent-step-5", "agent-step-6"]);
     let path = format!("/v1/agents/{id}/rewind");
     let refused = server.post(&path, &json!({ "step": 1 })).is_refused(404, "checkpoint_not_found");
-    assert!(refused.text().contains("can be gone back to: 0, 3, 4, 5"), "{}", refused.text());
+    assert!(refused.text().contains("it can go back to: 0, 3, 4, 5"), "{}", refused.text());
     assert_eq!(entries(&h, &id, "not_rewound").len(), 1);
     let _ = server.post(&path, &json!({ "step": 4 })).is(200);
     assert_eq!(super::prints(&server, &id, "echo $x"), "4\n");

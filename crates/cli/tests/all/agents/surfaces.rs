@@ -194,13 +194,20 @@ fn the_command_line_confines_an_agent() {
 }
 
 #[test]
-fn words_that_broke_off_have_a_line_of_their_own() {
-    let trouble = (1..=4).map(|number| (number, Trouble::CutOff)).collect();
-    let model = ModelServer::with_trouble(Format::Chat, vec![text("half a word")], trouble);
+fn words_that_broke_off_have_a_line_of_their_own_at_a_terminal_and_none_elsewhere() {
+    let trouble = |last| (1..=last).map(|number| (number, Trouble::CutOff)).collect();
+    let script = || vec![text("half a word")];
+    let model = ModelServer::with_trouble(Format::Chat, script(), trouble(3));
     let h = harness();
     let _server = serve(&h, &model);
-    let shown = h.sessile(&["agent", "run", "Say it"]).exits(1).text();
-    assert!(shown.starts_with("half ") && shown.ends_with('\n'), "{shown:?}");
+    let (code, shown) = h.tty(&["agent", "run", "Say it"], (200, 30)).finish();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("half \r\n") && shown.contains("half a word\r\n"), "{shown:?}");
+
+    let model = ModelServer::with_trouble(Format::Chat, script(), trouble(1));
+    let h = harness();
+    let _server = serve(&h, &model);
+    h.sessile(&["agent", "run", "Say it"]).exits(0).prints("half a word\n");
 }
 
 /// Stands between a client and a server. The answer to the first request for this path goes

@@ -1,6 +1,6 @@
-//! Whether what a name stands for is a secret.
+//! Decides by its name whether a value is a secret.
 
-/// Words that make a name that of a secret, wherever they are in it.
+/// Words that make a name secret, anywhere in it.
 const WORDS: [&str; 9] = [
     "PASSWORD",
     "PASSWD",
@@ -13,13 +13,13 @@ const WORDS: [&str; 9] = [
     "AUTHTOKEN",
 ];
 
-/// Words that do so at the end of a name of several.
+/// Words that make a name secret as the last of several words.
 const LAST: [&str; 8] = ["TOKEN", "KEY", "PASS", "PWD", "AUTH", "COOKIE", "SIGNATURE", "PAT"];
 
-/// What such a word may be written together with: `DBPWD`, `mypass`.
+/// Endings that also count within a word: `DBPWD`, `mypass`.
 const ENDINGS: [&str; 3] = ["PASS", "PWD", "PASSWD"];
 
-/// Words that end so and mean something else.
+/// Words with such an ending that mean something else.
 const OTHERS: [&str; 9] = [
     "PWD",
     "OLDPWD",
@@ -32,7 +32,7 @@ const OTHERS: [&str; 9] = [
     "UNDERPASS",
 ];
 
-/// How sure a name is.
+/// How certain a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     Secret,
@@ -41,14 +41,14 @@ enum Name {
     Plain,
 }
 
-/// Whether a value of this name is one, as it is written in a text.
+/// Whether a value that is written after this name in a text is a secret.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     let value = bare(value);
     let is_reference = value.starts_with(['$', '<', '[', '{', '(']);
     !is_reference && is_secret_value(name, value)
 }
 
-/// The same of what a variable holds, as the interpreter shows it: arrays, tuples
+/// Whether a variable's value is a secret, in the interpreter's notation: arrays, tuples
 /// and `$'…'` are values.
 pub(super) fn is_secret_variable(name: &str, value: &str) -> bool {
     let is_object = value.starts_with('<');
@@ -102,7 +102,7 @@ fn of_name(name: &str) -> Name {
     if is_constant || last == "TOKEN" { Name::Secret } else { Name::Perhaps }
 }
 
-/// The words of a name, however it joins them.
+/// Splits a name into words, however they are joined.
 pub(super) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;

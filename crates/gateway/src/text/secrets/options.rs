@@ -1,5 +1,4 @@
-//! Secrets that are given to programs as options: `--password …`, and the short
-//! ones of well-known programs.
+//! Secrets in options of programs: `--password …`, and short options of well-known programs.
 
 use super::{MASK, names, replaced};
 use regex::Regex;
@@ -9,15 +8,15 @@ use std::sync::LazyLock;
 /// A word of a command, quoted or not, that is not masked yet.
 const WORD: &str = r#"("[^"\n\[][^"\n]*"|'[^'\n\[][^'\n]*'|[^\s"'|;&\[][^\s"'|;&]*)"#;
 
-/// `--name value`; `--name=value` is a value that is given to a name.
+/// `--name value`; `--name=value` is handled as an assignment.
 static LONG: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(&format!(r"((?:^|\s)--?([A-Za-z][A-Za-z0-9_-]+)\s+){WORD}")).ok());
 
-/// The names of options that lead to a secret and are none.
+/// Last words of options that only lead to a secret, such as a file.
 const LEADS: [&str; 7] = ["FILE", "PATH", "DIR", "STDIN", "ENV", "NAME", "PROMPT"];
 
-/// Which programs take a secret after which short option, as a whole word or as
-/// the rest of the option's own.
+/// The programs that take a secret with a short option, as the next word or attached to
+/// the option.
 static SHORT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let programs = [
         // After a space it would be the database.
@@ -47,7 +46,7 @@ pub(super) fn mask(text: Cow<'_, str>) -> Cow<'_, str> {
         }
         format!("{before}{}", masked(value))
     });
-    // A program may be given several.
+    // A command may have several.
     let mut text = text;
     for _ in 0..3 {
         text = replaced(&SHORT, text, |found| {
@@ -61,7 +60,7 @@ pub(super) fn mask(text: Cow<'_, str>) -> Cow<'_, str> {
     text
 }
 
-/// The mask in the quotes that the value had.
+/// Returns the mask in the quotes of the value.
 pub(super) fn masked(value: &str) -> String {
     let quote = ["\\\"", "\\'", "\"", "'"]
         .into_iter()

@@ -1,10 +1,10 @@
-//! The last resort: an answer that is too long although its parts were sized.
+//! The last resort for an answer that is too long although its parts were sized.
 
 use super::super::excerpt::clip;
 use serde_json::{Map, Value};
 use std::io;
 
-/// How much is left of lists and texts, from the first try to the last.
+/// The limits for lists and for texts, from the first try to the last.
 const TRIES: [(usize, usize); 9] = [
     (200, 4000),
     (100, 2000),
@@ -17,14 +17,14 @@ const TRIES: [(usize, usize); 9] = [
     (0, 20),
 ];
 
-/// Things that are named as shortened.
+/// How many shortened items are named.
 const NAMED: usize = 10;
 
-/// What was sized before, by who knows how to read the rest.
+/// Fields that were sized before, with advice on how to read the rest.
 const SIZED: [&str; 3] = ["stdout", "stderr", "result"];
 
-/// Shortens lists and texts until the answer has no more than `limit` bytes of
-/// them. What was shortened is told as `shortened`.
+/// Shortens lists and texts until the answer without the `SIZED` fields has at most
+/// `limit` bytes. `shortened` lists what was shortened.
 pub fn fit(answer: &mut Map<String, Value>, limit: usize) {
     if size(answer) <= limit {
         return;
@@ -52,16 +52,16 @@ pub fn fit(answer: &mut Map<String, Value>, limit: usize) {
     }
 }
 
-/// Bytes of an answer without what was sized before.
+/// Returns the bytes of an answer without the fields that were sized before.
 fn size(answer: &Map<String, Value>) -> usize {
     let sized = |(name, _): &(&String, &Value)| !SIZED.contains(&name.as_str());
     answer.iter().filter(sized).map(|(name, value)| name.len() + 4 + length(value)).sum()
 }
 
-/// Bytes of a value as JSON.
+/// Returns the bytes of a value as JSON.
 pub(super) fn length(value: &Value) -> usize {
     let mut count = Count(0);
-    // A count does not fail.
+    // Counting does not fail.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }
@@ -97,7 +97,7 @@ fn shorten(value: &mut Value, path: &str, items: usize, characters: usize, told:
             list.iter_mut().for_each(|item| shorten(item, &path, items, characters, told));
         }
         Value::Object(fields) => {
-            // Names of fields are few, unless they are data.
+            // There are few fields, unless their names are data.
             let most = items.max(20);
             if fields.len() > most {
                 told.push(format!("{path}: {most} of {}", fields.len()));

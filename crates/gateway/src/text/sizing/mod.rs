@@ -1,5 +1,5 @@
-//! How much of a run a model is told: its streams as a person would finally see
-//! them, and of what is long the beginning and the end.
+//! How much of a run a model gets: its streams as a person would finally see them, and of
+//! long ones the beginning and the end.
 
 mod fit;
 mod stream;
@@ -16,26 +16,24 @@ use sessile_protocol::{RunNo, RunValue, StreamView};
 use std::path::{Path, PathBuf};
 use stream::Prepared;
 
-/// Bytes of what a run wrote, and of its value, in an answer: some four
-/// thousand tokens.
+/// Size limit of a run's output and value in an answer: some four thousand tokens.
 pub const LIMIT: usize = 16_000;
 
-/// The most that an answer of MCP has of it. The official Python client refuses
-/// messages of a mebibyte, with all that is in them; this comes twice in one
-/// message, as text and as structured content.
+/// The maximum of that limit for MCP. The official Python client refuses messages of a
+/// mebibyte in total, and the output comes twice in a message, as text and as structured content.
 pub const MOST: usize = 200_000;
 
-/// Forms of a value that are pictures: over MCP a model sees them, and they are
-/// left out of the text.
+/// Forms of a value that are pictures. Over MCP a model sees them, and they are left out
+/// of the text.
 pub const PICTURES: [&str; 2] = ["image/png", "image/jpeg"];
 
 /// A form that is drawn for a model, if the value has no other picture.
 pub const SVG: &str = "image/svg+xml";
 
-/// Characters of a sentence (an error, a note) in an answer.
+/// Limit for the characters of a sentence (an error, a note) in an answer.
 pub(crate) const SENTENCE: usize = 1_000;
 
-/// Sentences of one kind in an answer.
+/// How many sentences of one kind an answer has.
 pub(crate) const SENTENCES: usize = 10;
 
 /// What a caller wants of the output.
@@ -52,7 +50,7 @@ impl Default for OutputOptions {
 }
 
 impl OutputOptions {
-    /// No more than a message of MCP can have.
+    /// Limits it to what fits into a message of MCP.
     #[must_use]
     pub fn bounded(self) -> Self {
         Self { limit: self.limit.min(MOST), ..self }
@@ -75,17 +73,17 @@ pub struct Sizing {
     pub rest: Rest,
 }
 
-/// How what was left out is read.
+/// How to read what was left out.
 #[derive(Clone, Debug)]
 pub enum Rest {
     /// By a call of the same tool.
     Call(NextCall),
-    /// In the files of a session, by whoever can run a command there.
+    /// In the files of a session, for a client that can run commands there.
     Directory(PathBuf),
 }
 
 impl Rest {
-    /// How to go on at that byte of a stream.
+    /// Says how to read on from a byte of a stream.
     fn from(&self, run: RunNo, stream: &str, at: u64) -> String {
         match self {
             Self::Call(call) => format!("read on with {}", call.output(run.0, stream, at)),
@@ -98,24 +96,24 @@ impl Rest {
     }
 }
 
-/// A path as a shell reads it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
     if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
-/// A stream as it is told.
+/// A stream in its final form.
 #[derive(Debug)]
 pub struct Shown {
     pub text: String,
     pub encoding: Option<Encoding>,
     pub truncated: Option<Truncated>,
-    /// The text is not what was written, but what is seen of it.
+    /// The text is rendered, not as it was written.
     pub is_rendered: bool,
 }
 
-/// Both streams of a run and its value, as they are told together.
+/// Both streams of a run and its value, sized together.
 #[derive(Debug)]
 pub struct ShownRun {
     pub stdout: Shown,
@@ -124,7 +122,7 @@ pub struct ShownRun {
 }
 
 impl ShownRun {
-    /// The streams that are told as they are seen.
+    /// Returns the streams that are rendered.
     #[must_use]
     pub fn rendered(&self) -> Vec<&'static str> {
         let streams = [("stdout", &self.stdout), ("stderr", &self.stderr)];
@@ -132,7 +130,7 @@ impl ShownRun {
     }
 }
 
-/// A stream of a run, and the byte of it that the view begins with.
+/// A stream of a run, and the offset where the view begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Written<'a> {
     pub view: &'a StreamView,
@@ -140,7 +138,7 @@ pub struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    /// A stream from its beginning on.
+    /// Returns a stream from its beginning on.
     #[must_use]
     pub fn whole(view: &'a StreamView) -> Self {
         Self { view, first: 0 }
@@ -152,12 +150,12 @@ impl<'a> Written<'a> {
 pub enum RunText<'a> {
     Nothing,
     Value(&'a str),
-    /// A shell's: what it printed.
+    /// A shell's value: its output.
     Printed,
 }
 
 impl Sizing {
-    /// A run within the limit: what is short leaves its room to the others.
+    /// Sizes a run to the limit: short parts leave their room to the others.
     #[must_use]
     pub fn run(
         &self,
@@ -192,8 +190,7 @@ impl Sizing {
 }
 
 impl Sizing {
-    /// The richer forms of a value that there is room for, and a word on those
-    /// that were left out.
+    /// Returns the richer forms of a value that fit, and a note on those that were left out.
     #[must_use]
     pub fn data(&self, value: Option<&RunValue>) -> (Option<Value>, Option<String>) {
         let Some(json) = value.and_then(|value| value.data_json.as_ref()) else {
@@ -224,7 +221,7 @@ impl Sizing {
     }
 }
 
-/// A text that is nowhere else.
+/// Shortens a text that cannot be read elsewhere.
 fn shortened(text: &str, limit: usize) -> String {
     let Some(cut) = cut(text, limit) else { return text.to_owned() };
     let left_out = cut.tail - cut.head;
@@ -235,7 +232,7 @@ fn shortened(text: &str, limit: usize) -> String {
     )
 }
 
-/// Sentences that a model is told, none of them too long.
+/// Returns sentences for a model, limited in number and length.
 #[must_use]
 pub fn sentences(all: &[String]) -> Vec<String> {
     let mut told: Vec<String> =
@@ -246,14 +243,13 @@ pub fn sentences(all: &[String]) -> Vec<String> {
     told
 }
 
-/// A sentence that is not too long.
+/// Returns a sentence of limited length.
 #[must_use]
 pub fn sentence(text: &str) -> String {
     clip(text, SENTENCE)
 }
 
-/// A text that goes to a model as a whole: the beginning and the end, if it is
-/// too long.
+/// Returns a whole text for a model: the beginning and the end, if it is too long.
 #[must_use]
 pub fn bounded(text: String, limit: usize) -> String {
     let Some(cut) = cut(&text, limit) else { return text };

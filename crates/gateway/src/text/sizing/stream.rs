@@ -1,4 +1,4 @@
-//! A stream, made ready to be told, and cut.
+//! Prepares a stream for an answer, and cuts it.
 
 use super::super::excerpt::{beginning, cut, ending, weigh};
 use super::super::frames;
@@ -22,8 +22,7 @@ pub(super) struct Prepared<'a> {
 }
 
 enum Content<'a> {
-    /// And where the tail begins in the view's bytes, if there is a gap before
-    /// it.
+    /// With the offset of the tail in the view's bytes, if there is a gap before it.
     Text {
         head: Settled<'a>,
         tail: Option<(Settled<'a>, u64)>,
@@ -60,7 +59,8 @@ impl<'a> Prepared<'a> {
         prepared
     }
 
-    /// A text that begins at that byte of the view, in the form that is wanted.
+    /// Returns a text that begins at this offset of the view, in the requested form, and
+    /// whether it was rendered.
     fn settled(&self, text: Cow<'a, str>, at: u64) -> (Settled<'a>, bool) {
         let is_raw = self.sizing.options.form == Form::Raw;
         if is_raw || is_seen_as_written(&text) {
@@ -117,8 +117,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// The beginning, up to that byte of the view, and the end, from that byte
-    /// on.
+    /// Returns the beginning, up to offset `from` of the view, and the end, from offset `to`.
     fn show_ends(&self, head: &str, from: u64, tail: &str, to: u64, is_rendered: bool) -> Shown {
         let mut text = head.to_owned();
         if !text.is_empty() && !text.ends_with('\n') {
@@ -144,7 +143,7 @@ impl<'a> Prepared<'a> {
                 is_rendered: false,
             };
         }
-        // What follows the view's gap is its end, as far as there is one.
+        // If the view has a gap, its end is in the tail and its beginning in the head.
         let ends = (most / 2).min(if self.view.dropped() == 0 { all.len() } else { tail.len() });
         let begins =
             (most - most / 2).min(if self.view.dropped() == 0 { all.len() } else { head.len() });
@@ -172,8 +171,8 @@ impl Shown {
     }
 }
 
-/// The text of a stream: all of it, or its head, and its tail with the byte
-/// that it begins with. None if it is not text.
+/// Returns the text of a stream: all of it, or its head, and its tail with the tail's
+/// offset. None if it is not text.
 #[expect(clippy::type_complexity, reason = "two texts, one of which has a place")]
 fn parts(view: &StreamView) -> Option<(Cow<'_, str>, Option<(&str, u64)>)> {
     if view.dropped() == 0 {
@@ -190,8 +189,8 @@ fn parts(view: &StreamView) -> Option<(Cow<'_, str>, Option<(&str, u64)>)> {
     Some((Cow::Borrowed(std::str::from_utf8(head).ok()?), Some((tail, at))))
 }
 
-/// Whether there is more in a text than bytes which mean nothing to a terminal. What
-/// moves its cursor and clears its screen is no such byte.
+/// Whether a text has more than bytes that mean nothing to a terminal. Bytes that move
+/// its cursor or clear its screen do mean something.
 fn has_something_to_see(text: &str) -> bool {
     let is_of_no_text = |c: char| c.is_control() && !"\n\r\t\u{7}\u{8}\u{b}\u{c}\u{1b}".contains(c);
     text.is_empty()
@@ -199,8 +198,8 @@ fn has_something_to_see(text: &str) -> bool {
         || !text.chars().any(is_of_no_text)
 }
 
-/// Whether nothing in a text is for a terminal alone. Windows' line ends are
-/// not: a program that looks for them finds them.
+/// Whether a text has nothing that is only for a terminal. Windows line ends are not: a
+/// program that looks for them finds them.
 fn is_seen_as_written(text: &str) -> bool {
     let mut bytes = text.bytes().peekable();
     while let Some(byte) = bytes.next() {
@@ -208,7 +207,7 @@ fn is_seen_as_written(text: &str) -> bool {
             b'\n' | b'\t' => true,
             b'\r' => bytes.peek() == Some(&b'\n'),
             0x7f => false,
-            // Control characters of two bytes begin with this one.
+            // Two-byte control characters begin with this byte.
             0xc2 => bytes.peek().is_none_or(|next| *next >= 0xa0),
             byte => byte >= b' ',
         };

@@ -145,7 +145,7 @@ proptest! {
         let run = sizing.run(RunNo(1), out, err, RunText::Value(&value));
         let json = |text: &str| serde_json::to_string(text).unwrap().len();
         let all = json(&run.stdout.text) + json(&run.stderr.text) + json(&run.value.unwrap());
-        // Two streams' hints and the value's.
+        // The hints for two streams and for the value.
         prop_assert!(all <= limit + 3 * 200, "{} of {}", all, limit);
     }
 }

@@ -1,4 +1,4 @@
-//! A saved session's file, written by a worker: everything here blocks.
+//! Writes a saved session's file, in a worker: everything here blocks.
 
 use crate::scratch::open_left;
 use sessile_protocol::{
@@ -13,14 +13,14 @@ use sessile_store::{
 };
 use std::path::{Path, PathBuf};
 
-/// All that goes into the file.
+/// Contents of the file.
 #[derive(Debug)]
 pub(super) struct Contents {
     pub(super) files: bool,
     pub(super) directory: Directory,
     pub(super) user: UserState,
     pub(super) metadata: Metadata,
-    /// Where the files of the workspace are.
+    /// Root of the workspace files.
     pub(super) root: PathBuf,
     pub(super) last_run: RunNo,
     pub(super) as_of: RunNo,
@@ -32,7 +32,7 @@ pub(super) struct Contents {
 pub(super) struct KernelContents {
     pub(super) language: Language,
     pub(super) as_of: RunNo,
-    /// Of its process, if it has one.
+    /// Epoch of its process, if it has one.
     pub(super) epoch: Option<Epoch>,
     pub(super) version: Option<String>,
     pub(super) state: SavedKernel,
@@ -47,12 +47,12 @@ pub(super) struct DumpFile {
     pub(super) origin: Origin,
 }
 
-/// Whose a file is.
+/// What a file was written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// It was written for this save.
     ThisSave,
-    /// The session has it already.
+    /// The session had it already.
     Before,
 }
 
@@ -133,7 +133,7 @@ fn try_write(contents: &Contents, path: &Path) -> Result<SavedView, Error> {
 
 fn add_kernel(kernel: &KernelContents, writer: &mut Writer) -> Result<(), Error> {
     let mut state = kernel.state.clone();
-    // Where the file is, is no business of a reader's.
+    // Readers need no path of the file.
     state.dump = None;
     state.dump_as_of_run = None;
     let state = serde_json::to_vec(&state)?;
@@ -146,14 +146,14 @@ fn add_kernel(kernel: &KernelContents, writer: &mut Writer) -> Result<(), Error>
     Ok(())
 }
 
-/// The files go through a depot, which is where they are taken at one pass and
-/// stored once by content.
+/// Adds the files through a depot, which takes them in one pass and stores them once by
+/// content.
 fn add_files(
     contents: &Contents,
     sessions: PathBuf,
     writer: &mut Writer,
 ) -> Result<SavedFiles, Error> {
-    // Where no kernel writes, in a sandbox or not.
+    // In a directory where no kernel writes, in a sandbox or not.
     let depot_path = contents.directory.path().join(format!("saving-{}", std::process::id()));
     let outcome = Depot::open(&depot_path).map_err(Error::from).and_then(|depot| {
         let rules = Rules { skip: vec![sessions], ..Rules::default() };
@@ -173,7 +173,7 @@ fn add_files(
     outcome
 }
 
-/// Some of the files that were left out.
+/// Returns some of the files that were left out.
 pub(super) fn omissions(left: &files::LeftOut) -> Vec<LeftBehind> {
     let named = left.examples().iter().map(|omission| LeftBehind {
         language: None,
@@ -183,7 +183,7 @@ pub(super) fn omissions(left: &files::LeftOut) -> Vec<LeftBehind> {
     named.collect()
 }
 
-/// The history up to the moment of the save.
+/// Returns the history up to the moment of the save.
 fn history(contents: &Contents) -> Result<Vec<u8>, Error> {
     let mut lines = Vec::new();
     let entries = contents.directory.history().newest(contents.metadata.max_history);

@@ -1,9 +1,7 @@
-//! Copies of kernel processes: those that wait to be gone back to, and those that
-//! are to become kernels.
+//! Copies of kernel processes: some wait as checkpoints, others are to become kernels.
 //!
-//! A copy is made by the interpreter itself, takes its orders in a directory of
-//! its own, and says there that it is up. Until then its process has no number
-//! that we know.
+//! The interpreter copies itself. The copy takes its orders in its own directory, and
+//! reports there that it is up. Until then its pid is unknown.
 
 use super::super::Keeper;
 use super::super::launching::letter;
@@ -31,7 +29,7 @@ pub(super) struct Channel {
     pub(super) directory: PathBuf,
 }
 
-/// A kernel process that is about to say that it is there.
+/// A kernel process that has not reported yet.
 #[derive(Debug)]
 pub(super) struct Coming {
     pub(super) purpose: Purpose,
@@ -40,12 +38,12 @@ pub(super) struct Coming {
     stderr: Stream,
 }
 
-/// What a process is for that is coming up.
+/// The purpose of a process that is starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The kernel that a fork begins with.
+    /// The first kernel of a fork.
     First(Epoch),
-    /// To take the place of another, when all that is needed is there.
+    /// Replaces a kernel once everything needed is there.
     Successor(CopyId),
 }
 
@@ -66,7 +64,7 @@ impl Channel {
 
     fn read(&mut self, buffer: &mut [u8]) -> Vec<AboutCopy> {
         let read = rustix::io::read(&self.reports, &mut *buffer).unwrap_or(0);
-        let reports = self.kernel.hear(&buffer[..read]).into_iter();
+        let reports = self.kernel.parse_reports(&buffer[..read]).into_iter();
         let about_copy = |report| if let Report::Copy(said) = report { Some(said) } else { None };
         reports.filter_map(about_copy).collect()
     }
@@ -77,7 +75,7 @@ impl Keeper {
     pub(super) fn expect(&mut self, language: Language, purpose: Purpose) -> io::Result<PathBuf> {
         let name = match purpose {
             Purpose::First(_) => letter(language).to_owned(),
-            // The one that is there goes on until this one has come up.
+            // The current kernel goes on until this one is up.
             Purpose::Successor(copy) => format!("{}{}", letter(language), copy.0),
         };
         let directory = self.home.scratch.subdirectory(&name)?;
@@ -95,7 +93,7 @@ impl Keeper {
         Ok(directory)
     }
 
-    /// Reads what a copy that is kept says.
+    /// Reads the reports of a copy that is kept.
     pub(in super::super) fn read_image_reports(&mut self, image: ImageId) {
         let content = self.operations.images.get_mut(image);
         let Some(Content::Coming(channel) | Content::Process(_, channel)) = content else {
@@ -108,7 +106,7 @@ impl Keeper {
                 AboutCopy::Unborn { directory, error } if own.as_os_str() == &*directory => {
                     self.operate(Event::ImageLost { image, why: error });
                 }
-                // Of a copy of the image itself, which is what going back needs.
+                // About a copy of the image itself, which a rewind needs.
                 AboutCopy::Unborn { directory, error } => {
                     self.family.failed_copies.push((directory, error));
                 }
@@ -133,7 +131,7 @@ impl Keeper {
         self.operate(Event::ImageReady { image, left, is_restless: report.restless });
     }
 
-    /// Reads what a copy says that is to become a kernel.
+    /// Reads the reports of a copy that is to become a kernel.
     pub(in super::super) fn read_copy_reports(&mut self, language: Language) {
         let Some(coming) = self.operations.images.coming.get_mut(&language) else {
             return;
@@ -178,7 +176,7 @@ impl Keeper {
         }
     }
 
-    /// A copy that was to become a kernel does not come up.
+    /// Handles the failure of a copy that was to become a kernel.
     pub(in super::super) fn copy_failed(&mut self, language: Language, error: &str) {
         let Some(coming) = self.operations.images.coming.remove(&language) else {
             return;
@@ -189,7 +187,7 @@ impl Keeper {
                 let message = format!("the {language} process could not be copied: {error}");
                 let failure = Failure::in_words(Code::KernelUnavailable, message.clone());
                 self.kernels.launch_failures.insert(language, failure);
-                self.tell(language, None, message);
+                self.add_note(language, None, message);
                 self.report_fork(language, Err(error.to_owned()));
                 self.step(Input::Died { language, epoch, exit_code: 127, left_state: false });
             }
@@ -199,13 +197,13 @@ impl Keeper {
         }
     }
 
-    /// The process that says that it is there, if it descends from this one.
+    /// Returns the process that reports, if it descends from this one.
     fn own_child(&self, report: &CopyReport) -> Option<Pid> {
         let pid = self.home.process(Pid::from_raw(i32::try_from(report.pid).ok()?)?)?;
         processes::is_below(pid, rustix::process::getpid()).then_some(pid)
     }
 
-    /// The original has made a copy, which has not said anything yet.
+    /// Notes that the original has made a copy, which has not reported yet.
     pub(in super::super) fn expect_copy(&mut self, told: Pid, directory: String) {
         let Some(pid) = self.home.process(told) else {
             self.family.failed_copies.push((directory, ENDED_EARLY.to_owned()));
@@ -217,15 +215,15 @@ impl Keeper {
         }
     }
 
-    /// A process has ended: if it is a copy that has not said anything, it will
-    /// not. Of the others nobody waits for that.
+    /// Handles the end of a process: if it is a copy that has not reported, it never
+    /// will. For other processes, nobody waits for a report.
     pub(in super::super) fn copy_ended(&mut self, pid: Pid) {
         let ended = self.family.copies.extract_if(.., |(copy, _)| *copy == pid);
         let ended = ended.map(|(_, directory)| (directory, ENDED_EARLY.to_owned()));
         self.family.failed_copies.extend(ended);
     }
 
-    /// The original says that there is no copy for that directory.
+    /// Handles the original's report that there is no copy for a directory.
     pub(crate) fn not_copied(&mut self, directory: &str, error: &str) {
         let images = &self.operations.images;
         if let Some(image) = images.coming_in(directory) {
@@ -237,7 +235,7 @@ impl Keeper {
         }
     }
 
-    /// A process has ended: it may have been an image.
+    /// Handles the end of a process that may have been an image.
     pub(in super::super) fn image_ended(&mut self, pid: Pid) {
         let images = &mut self.operations.images;
         if let Some(image) = images.of_process(pid) {
@@ -251,7 +249,7 @@ impl Keeper {
         }
     }
 
-    /// A copy that has come up takes the place of the kernel.
+    /// Replaces the kernel with a copy that is up.
     pub(in super::super) fn install(&mut self, language: Language, epoch: Epoch) {
         match self.operations.images.successors.remove(&language) {
             Some((_, live)) => {
@@ -266,10 +264,10 @@ impl Keeper {
     }
 }
 
-/// Why there is no copy that nothing was heard of.
+/// Reason for a missing copy that never reported.
 const ENDED_EARLY: &str = "its process was ended before it was there";
 
-/// What the original alone has.
+/// Returns what only the original has.
 fn left_behind(language: Language, report: &CopyReport) -> Vec<LeftBehind> {
     let left = |name: &String, reason: &str| LeftBehind {
         language: Some(language),

@@ -1,10 +1,10 @@
-//! A durable session saves itself, when the session says so.
+//! Saves of durable sessions, made when the session decides so.
 //!
-//! Such a save is one like a client's (`saves`): its worker keeps the kernels'
-//! files in the session's directory and writes `saved.json`, both synced to the
-//! disk, so that a new keeper goes on from there whatever has happened to this
-//! one. If there is a store, it writes the file for it as well, and an uploader
-//! brings that there. What fails is told in the metadata and tried again.
+//! Such a save is made like a client's (`saves`). Its worker keeps the kernels' files in
+//! the session's directory and writes `saved.json`, both synced to the disk, so that a
+//! new keeper continues from there whatever happens to this one. If there is a store, the
+//! worker also writes the file for it, and an uploader uploads that file. Failures are
+//! noted in the metadata, and tried again.
 
 use super::super::Keeper;
 use super::bundle::{self, Contents, Origin};
@@ -29,10 +29,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Names of what a save has not that the metadata has room for.
+/// Maximum number of names of missing things in the metadata.
 const SHOWN: usize = 50;
 
-/// A save on its way to the store.
+/// A save that is being uploaded to the store.
 #[derive(Debug)]
 pub(super) struct Upload {
     save: SaveId,
@@ -41,14 +41,14 @@ pub(super) struct Upload {
     file: PathBuf,
 }
 
-/// Ends a worker, and the process that it waits for.
+/// Kills a worker and the process that it waits for.
 fn kill(worker: &Worker) {
     let mut all = processes::descendants(worker.pid());
     all.push(worker.pid());
     processes::signal(&all, Signal::KILL);
 }
 
-/// How far an earlier keeper has brought its saves.
+/// Returns how far an earlier keeper has uploaded its saves.
 pub(in super::super) fn in_store(durable: &Durable) -> InStore {
     match &durable.store {
         None => InStore::None,
@@ -57,7 +57,7 @@ pub(in super::super) fn in_store(durable: &Durable) -> InStore {
     }
 }
 
-/// A file that the session has already and that is as new as can be.
+/// Returns a file that the session has already and that is up to date.
 pub(super) fn kept_dump(
     directory: &Directory,
     state: Option<&SavedState>,
@@ -76,7 +76,7 @@ pub(super) struct Kept {
     saved_at: String,
     dumps: Vec<KeptDump>,
     left: Vec<LeftBehind>,
-    /// What became of the file for the store, if one was wanted.
+    /// The outcome for the store's file, if one was wanted.
     pub(super) outgoing: Option<Result<PathBuf, String>>,
 }
 
@@ -84,13 +84,13 @@ pub(super) struct Kept {
 struct KeptDump {
     language: Language,
     as_of: RunNo,
-    /// Of the process whose state it is, if it had one.
+    /// Epoch of the process whose state it is, if it had one.
     epoch: Option<u64>,
     name: String,
 }
 
 impl Kept {
-    /// Removes a file that nobody has taken to the store.
+    /// Removes a file that was not uploaded to the store.
     pub(super) fn clear_away(self) {
         if let Some(Ok(file)) = self.outgoing {
             let _ = std::fs::remove_file(file);
@@ -99,7 +99,7 @@ impl Kept {
 }
 
 impl Keeper {
-    /// Writes down what became of a save.
+    /// Records the outcome of a save.
     pub(super) fn record_save(&mut self, save: SaveId, place: Place, outcome: Result<(), String>) {
         match (place, outcome) {
             (Place::Here, Ok(())) => self.save_is_kept(save),
@@ -143,14 +143,13 @@ impl Keeper {
         self.home.directory.sweep_kept_dumps();
     }
 
-    /// A new process of this language starts from the file from now on.
+    /// Makes new processes of this language start from the file.
     fn adopt(&mut self, dump: &KeptDump) {
         let Some(mut state) = self.home.directory.state() else {
             return;
         };
         let epoch = self.kernels.live.get(&dump.language).map(|live| live.epoch);
-        // The state of a process that has ended since is not that of the one
-        // that has taken its place.
+        // The state of a process that has ended since is not that of its successor.
         if dump.epoch.map(Epoch) != epoch {
             return;
         }
@@ -205,7 +204,7 @@ impl Keeper {
         }
     }
 
-    /// The uploader answers.
+    /// Reads the uploader's answer.
     pub(in super::super) fn read_upload_worker(&mut self) {
         let Some(upload) = &mut self.operations.saves.upload else {
             return;
@@ -230,7 +229,7 @@ impl Keeper {
         self.operate(Event::Uploaded { save, outcome });
     }
 
-    /// The session now lives on another machine. It ends here.
+    /// Records that the session now lives on another machine. It ends here.
     pub(super) fn record_move(&mut self, host: String) {
         if let Some(store) = self.stored() {
             store.state.error = Some(format!("the session now lives on {host}"));
@@ -249,14 +248,14 @@ impl Keeper {
         Some(upload)
     }
 
-    /// The session ends, or is reset.
+    /// Cancels the upload when the session ends or is reset.
     pub(super) fn cancel_upload(&mut self) {
         if let Some(upload) = self.forget_upload() {
             kill(&upload.worker);
         }
     }
 
-    /// Asks whether another machine has the session.
+    /// Asks the store whether another machine has the session.
     pub(super) fn look_at_store(&mut self) {
         let session = self.home.boot.session.clone();
         let Some(store) = self.stored() else { return };
@@ -273,7 +272,7 @@ impl Keeper {
         }
     }
 
-    /// The store answers.
+    /// Reads the store's answer.
     pub(in super::super) fn read_look_worker(&mut self) {
         let Some(worker) = &mut self.operations.saves.look else {
             return;
@@ -285,15 +284,15 @@ impl Keeper {
         };
         self.operations.saves.look = None;
         let outcome = match serde_json::from_slice(&answer) {
-            Ok(Looked::Ours) => Ok(()),
-            Ok(Looked::Moved { host }) => Err(NotStored::Moved { host }),
-            Ok(Looked::Error { message }) => Err(NotStored::Failed(message)),
+            Ok(OwnerAnswer::Ours) => Ok(()),
+            Ok(OwnerAnswer::Moved { host }) => Err(NotStored::Moved { host }),
+            Ok(OwnerAnswer::Error { message }) => Err(NotStored::Failed(message)),
             Err(_) => Err(NotStored::Failed("the process that asks was ended".to_owned())),
         };
         self.operate(Event::Looked { outcome });
     }
 
-    /// The session ends, or is reset.
+    /// Cancels the question to the store when the session ends or is reset.
     pub(super) fn cancel_look(&mut self) {
         if let Some(worker) = self.operations.saves.look.take() {
             kill(&worker);
@@ -301,10 +300,10 @@ impl Keeper {
     }
 }
 
-/// What an uploader says that was asked whose the session is.
+/// An uploader's answer to the question which machine has the session.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Looked {
+enum OwnerAnswer {
     Ours,
     /// Another machine has it.
     Moved {
@@ -315,7 +314,7 @@ enum Looked {
     },
 }
 
-/// What an uploader says.
+/// An uploader's answer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Uploaded {
@@ -331,8 +330,7 @@ enum Uploaded {
     },
 }
 
-/// In the worker: starts an uploader, which is this program as well, and waits
-/// for it.
+/// In the worker: starts an uploader, which is this program as well, and waits for it.
 fn call_uploader(order: &str) -> io::Result<Vec<u8>> {
     let mut uploader = Command::new("/proc/self/exe")
         .arg(crate::UPLOADER)
@@ -346,8 +344,8 @@ fn call_uploader(order: &str) -> io::Result<Vec<u8>> {
     Ok(uploader.wait_with_output()?.stdout)
 }
 
-/// In the worker: what brings the session back here is put where it stays, and
-/// the file for the store is written, if there is one.
+/// In the worker: puts the files from which the session is restored here in their final
+/// place, and writes the file for the store, if there is one.
 pub(super) fn keep(
     mut contents: Contents,
     outgoing: Option<Result<PathBuf, String>>,
@@ -383,7 +381,7 @@ pub(super) fn keep(
     Ok(Kept { as_of: contents.last_run, saved_at, dumps, left: contents.left, outgoing })
 }
 
-/// Gives a dump its name for good, after its content is on the disk.
+/// Gives a dump its final name after its content is on the disk.
 fn settle(
     directory: &Directory,
     path: &Path,
@@ -397,7 +395,7 @@ fn settle(
     Ok(kept)
 }
 
-/// For the first keeper on this machine: that the session was another one's.
+/// For the first keeper on this machine: notes that the session was on another machine.
 fn taken_up(metadata: &Metadata) -> Option<String> {
     let store = metadata.durable.as_ref()?.store.as_ref()?;
     let host = store.taken_from.as_ref()?;
@@ -410,7 +408,7 @@ fn taken_up(metadata: &Metadata) -> Option<String> {
     })
 }
 
-/// For a new keeper: what of a durable session its last save has not.
+/// For a new keeper: returns what the last save of a durable session does not contain.
 pub(in super::super) fn losses(
     metadata: &Metadata,
     kernels: &BTreeMap<Language, SavedKernel>,

@@ -1,9 +1,8 @@
 //! The files of the workspace: taken, put back, copied.
 //!
-//! A workspace may be large and its disk slow, so all of it is done by workers.
-//! Before files are put back those that are there are taken, and what is to be
-//! done is written down: a keeper that is killed in the middle leaves it to the
-//! next, which finishes it.
+//! A workspace may be large and its disk slow, so workers do all of this. Before files
+//! are put back, the current ones are taken and a journal is written: if the keeper is
+//! killed in the middle, the next one finishes the work.
 
 use super::super::Keeper;
 use super::bundle::omissions;
@@ -23,12 +22,12 @@ use std::path::{Path, PathBuf};
 
 /// Larger files are left out of checkpoints, and a rewind leaves them alone.
 const LARGEST_FILE: u64 = 256 << 20;
-/// Of all files together.
+/// Limit for all files together.
 const LARGEST_WORKSPACE: u64 = 4 << 30;
 
-/// Where a session has its checkpoints' files.
+/// Directory for the files of a session's checkpoints.
 const DEPOT: &str = "files";
-/// What is being put back.
+/// Journal of a rewind in progress.
 const JOURNAL: &str = "rewind.json";
 
 /// A workspace and where its files are stored.
@@ -37,21 +36,21 @@ struct Place {
     root: PathBuf,
     depot: PathBuf,
     sessions: PathBuf,
-    /// What is on top of the workspace in a sandbox, if something is.
+    /// The layer on top of the workspace in a sandbox, if there is one.
     layer: Option<PathBuf>,
 }
 
 #[derive(Debug)]
 enum Task {
     Take,
-    /// Make the workspace what it was, or leave it as it is.
+    /// Restore the workspace to `tree`, or leave it as it is.
     Put {
         tree: TreeId,
         before: TreeId,
     },
-    /// Copies for forks.
+    /// Make copies for forks.
     Copy(Vec<PathBuf>),
-    /// Remove what none of these needs.
+    /// Remove what none of these trees needs.
     Sweep(Vec<TreeId>),
 }
 
@@ -66,12 +65,12 @@ pub(super) struct Taken {
 enum Outcome {
     Taken(Taken),
     Put(RestoredFiles),
-    /// What is not in the copies.
+    /// What is missing from the copies.
     Copied(Vec<LeftBehind>),
     Swept,
 }
 
-/// Whom a worker works for.
+/// What a worker works for.
 #[derive(Debug)]
 enum Purpose {
     Take(FilesId),
@@ -87,7 +86,7 @@ struct FileJob {
     purpose: Purpose,
 }
 
-/// Work on the files, and what was taken of them.
+/// Work on the files, and the trees that were taken.
 #[derive(Debug, Default)]
 pub(in super::super) struct FileJobs {
     jobs: Vec<FileJob>,
@@ -105,11 +104,11 @@ impl FileJobs {
     }
 }
 
-/// What a rewind that has begun to change files is to bring about.
+/// The goal of a rewind that has begun to change files.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Journal {
     pub(super) tree: TreeId,
-    /// What there was before; where that cannot be had, neither can this.
+    /// The state before, which is put back if `tree` cannot be restored.
     pub(super) before: TreeId,
     /// The runs that lead to the checkpoint.
     #[serde(default)]
@@ -159,7 +158,7 @@ impl Keeper {
         self.start_file_job(Task::Copy(to), Purpose::Fork(request))
     }
 
-    /// Has the files removed that no checkpoint needs any more.
+    /// Removes the files that no checkpoint needs any more.
     pub(super) fn sweep_files(&mut self, keep: &[FilesId]) {
         let trees = &mut self.files.trees;
         trees.retain(|files, _| keep.contains(files));
@@ -179,7 +178,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// A worker answers.
+    /// Reads a worker's answer.
     pub(in super::super) fn read_file_worker(&mut self, id: FileJobId) {
         let jobs = &mut self.files.jobs;
         let Some(at) = jobs.iter().position(|job| job.id == id) else {
@@ -230,12 +229,12 @@ impl Keeper {
         self.operate(event);
     }
 
-    /// Whether a process is there for the files.
+    /// Whether a process works on the files.
     pub(in super::super) fn works_on_files(&self, pid: rustix::process::Pid) -> bool {
         self.files.jobs.iter().any(|job| job.worker.pid() == pid)
     }
 
-    /// Nobody needs any of it any more.
+    /// Ends all work and removes the stored files: they are no longer needed.
     pub(super) fn remove_files(&mut self) {
         for job in std::mem::take(&mut self.files.jobs) {
             job.worker.kill();
@@ -259,8 +258,8 @@ impl Keeper {
     }
 }
 
-/// Finishes what a keeper that was killed had begun: the session is as of the
-/// checkpoint then, files and shells; or, if that cannot be, as it was.
+/// Finishes the rewind of a keeper that was killed. Files and shells are then as of the
+/// checkpoint or, if that is impossible, as they were before.
 pub(in super::super) fn recover(directory: &Directory, confined: Option<&Confined>) {
     let Ok(journal) = directory.read_json::<Journal>(JOURNAL) else {
         return;
@@ -349,8 +348,8 @@ fn take(place: &Place) -> Result<Taken, files::Error> {
 
 fn put(place: &Place, tree: TreeId, before: TreeId) -> Result<Outcome, Failure> {
     let depot = Depot::open(&place.depot).map_err(|error| failure(&error))?;
-    // Files that are put back are new ones, and would not tell any more since when
-    // they are the session's.
+    // Files that are put back are new files, which no longer show since when they belong
+    // to the session.
     if let Some(layer) = place.layer.as_ref().filter(|layer| layer.join(UPPER).is_dir()) {
         remember_bases(layer).map_err(|error| {
             Failure::new(Code::Storage, format!("nothing was changed: {error}"))
@@ -359,7 +358,7 @@ fn put(place: &Place, tree: TreeId, before: TreeId) -> Result<Outcome, Failure> 
     let restored = depot.restore(tree, &place.root, &rules(place));
     let refused = match restored {
         Ok(restored) if restored.is_complete() => {
-            return Ok(Outcome::Put(told(&restored)));
+            return Ok(Outcome::Put(restored_files(&restored)));
         }
         Ok(restored) => match restored.failed.first() {
             Some(first) => Failure::because(Code::Storage, first.path.display(), &first.error),
@@ -380,7 +379,7 @@ fn put(place: &Place, tree: TreeId, before: TreeId) -> Result<Outcome, Failure> 
     }))
 }
 
-fn told(restored: &Restored) -> RestoredFiles {
+fn restored_files(restored: &Restored) -> RestoredFiles {
     RestoredFiles {
         written: (restored.created.len() + restored.changed.len() + restored.attributes.len())
             as u64,

@@ -1,9 +1,9 @@
 //! Forks: new sessions of this process with the state of this one.
 //!
-//! Shells get the state that was just captured, in a new process; a Python is
-//! copied with all that it has. Each fork is a session of its own from the
-//! moment that it is made: directory, socket, limits, and numbers, which go on
-//! from the original's. In a new session made in this way they begin with 1.
+//! Shells get the state that was just captured, in a new process; a Python process is
+//! copied as a whole. Each fork is a separate session from the start: it has its own
+//! directory, socket, limits, and run numbers, which continue those of the original. In a
+//! new session made in this way, the numbers begin with 1.
 
 use super::super::{ForkOutcome, Keeper, Lifecycle, MARKER};
 use super::copies::Purpose;
@@ -27,7 +27,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name of a fork's own workspace in its directory.
+/// Name of a fork's own workspace in its directory.
 const WORKSPACE: &str = "workspace";
 
 /// Forks that are being made.
@@ -35,12 +35,12 @@ const WORKSPACE: &str = "workspace";
 pub(super) struct Pending {
     request: RequestId,
     order: ForkOrder,
-    /// Directories of those that are yet to be made.
+    /// Directories of forks that are still to be made.
     planned: Vec<(SessionId, Directory)>,
     view: ForkedView,
 }
 
-/// What a fork starts from.
+/// The state that a fork starts from.
 struct Seed {
     state: SavedState,
     known: Vec<(Language, Origin)>,
@@ -48,7 +48,7 @@ struct Seed {
 }
 
 impl Seed {
-    /// The same for a session whose numbers begin with 1.
+    /// Returns the same for a session whose numbers begin with 1.
     fn before_all_runs(mut self) -> Self {
         for saved in self.state.kernels.values_mut() {
             saved.as_of_run = RunNo(0);
@@ -67,7 +67,7 @@ impl Seed {
 type Kernels = [(Language, RunNo, KernelStart)];
 
 impl Keeper {
-    /// Makes the directories, and has the files copied if that is wanted.
+    /// Creates the directories, and has the files copied if that is wanted.
     pub(super) fn plan_forks(&mut self, request: RequestId, order: ForkOrder, kernels: &Kernels) {
         if let Err(failure) = self.may_fork(&order) {
             return self.operate(Event::ForksPlanned { request, outcome: Err(failure) });
@@ -93,7 +93,8 @@ impl Keeper {
         self.operate(Event::ForksPlanned { request, outcome });
     }
 
-    /// A live process stays in the sandbox that it is in, and so does its copy.
+    /// Checks whether the fork is possible. A running process stays in its sandbox, and
+    /// so does its copy.
     fn may_fork(&self, order: &ForkOrder) -> Result<(), Failure> {
         let refused = |why: &str| Err(Failure::new(Code::ForkFailed, why));
         let is_confined = self.home.confined.is_some();
@@ -131,7 +132,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// The workspace was copied for forks, or was not.
+    /// Handles the outcome of copying the workspace for forks.
     pub(super) fn files_copied(
         &mut self,
         request: RequestId,
@@ -173,7 +174,7 @@ impl Keeper {
         self.operate(Event::ForksMade { request, expected, failure });
     }
 
-    /// All or none: nobody would know of them.
+    /// Ends all forks of a request that failed: no client would know of them.
     pub(super) fn end_forks(&mut self, request: RequestId) {
         let pending = self.operations.forks.take_if(|pending| pending.request == request);
         if let Some(pending) = pending {
@@ -189,7 +190,7 @@ impl Keeper {
         pending.map(|pending| pending.view).ok_or_else(gone)
     }
 
-    /// A fork's processes are there, or will not be.
+    /// Handles the report that a fork's processes are up, or failed.
     pub(crate) fn fork_came_up(&mut self, outcome: ForkOutcome) {
         let ForkOutcome { child: fork, outcome, .. } = outcome;
         let pending = self.operations.forks.as_mut();
@@ -205,7 +206,7 @@ impl Keeper {
         self.operate(Event::ForkUp { fork, outcome });
     }
 
-    /// Forks that were made and are not wanted.
+    /// Takes the forks that were made and are not wanted.
     pub(crate) fn take_unwanted(&mut self) -> Vec<SessionId> {
         std::mem::take(&mut self.family.unwanted)
     }
@@ -214,7 +215,7 @@ impl Keeper {
         self.kernels.live.get(&language).map(|live| live.pid)
     }
 
-    /// What kernels have that can be handed on.
+    /// Returns the state of kernels that can be handed on.
     fn seed(&self, order: &ForkOrder, kernels: &Kernels) -> Seed {
         let mut state = self.home.directory.state().unwrap_or_default();
         state.kernels.retain(|language, _| kernels.iter().any(|(l, ..)| l == language));
@@ -267,7 +268,7 @@ impl Keeper {
         carried.collect()
     }
 
-    /// Background processes, which nobody can copy.
+    /// Returns the background processes, which cannot be copied.
     fn background_left(&mut self) -> Vec<LeftBehind> {
         let jobs = self.jobs().jobs;
         let left = jobs.into_iter().map(|job| LeftBehind {
@@ -278,7 +279,7 @@ impl Keeper {
         left.collect()
     }
 
-    /// Makes one fork. True: its processes are yet to come.
+    /// Makes one fork. Returns true if its processes are still to come.
     fn fork_once(
         &mut self,
         order: &ForkOrder,
@@ -316,7 +317,7 @@ impl Keeper {
                 (boot, Metadata { name, ..metadata }, self.session.last_begun())
             }
         };
-        // Its first kernel need not come up for it to be there.
+        // The fork exists even if its first kernel does not start.
         let boot = Boot { duty: BootPurpose::GoOn, ..boot };
         let keeper_pid = Some(std::process::id());
         let metadata = Metadata { status: SessionStatus::Active, keeper_pid, ..metadata };
@@ -324,15 +325,15 @@ impl Keeper {
         let lock = lock.ok_or(io::ErrorKind::AlreadyExists)?;
         let state = self.state_of_fork(&seed.state, directory, &boot, order)?;
         directory.write_state(&state).map_err(io::Error::other)?;
-        // Last: without it there is no session, whoever dies when.
+        // Written last: without it there is no session, whenever a process dies.
         directory.write_metadata(&metadata).map_err(io::Error::other)?;
         let scratch = self.home.scratch.for_fork(session.as_str())?;
         let limits = Self::limits(&boot);
         let core = Core::forked(boot.kernel.language, limits, 0, last, &seed.known);
         let forked = Session::from(core);
         let directory = Directory::at(directory.path().to_owned());
-        // It shares the files, and the sandbox that they are seen in. Should it
-        // go on by itself some day, it finds them by this name.
+        // The fork shares the files and their sandbox. If it has to go on alone later, it
+        // finds the layer by this name.
         if self.home.confined.is_some() {
             let layer = self.home.directory.path().join(LAYER);
             let layer = std::fs::canonicalize(&layer).unwrap_or(layer);
@@ -350,7 +351,7 @@ impl Keeper {
         Ok((child, is_expected))
     }
 
-    /// What is a fork's as it is its original's, and what is not.
+    /// Returns the boot parameters and the metadata of a fork.
     fn boot_of_fork(
         &self,
         session: &SessionId,
@@ -383,7 +384,7 @@ impl Keeper {
         (boot, metadata)
     }
 
-    /// What was written down, with the fork's own id, files and directory.
+    /// Returns the written state with the fork's own id, files and directory.
     fn state_of_fork(
         &self,
         state: &SavedState,
@@ -415,8 +416,8 @@ impl Keeper {
         Ok(state)
     }
 
-    /// Where a directory of the workspace is in a fork that has its own. A new
-    /// session begins in its directory, wherever the original is.
+    /// Translates a directory of the workspace for a fork that has its own. A new session
+    /// starts in its own directory, wherever the original is.
     fn moved(&self, path: &Path, boot: &Boot, order: &ForkOrder) -> Option<PathBuf> {
         if order.new.is_some() {
             return Some(boot.work_dir.clone());
@@ -428,7 +429,7 @@ impl Keeper {
         Some(boot.work_dir.join(inside))
     }
 
-    /// Has the processes copied that the fork gets whole.
+    /// Has the processes copied that the fork gets as a whole.
     fn copy_kernels(&mut self, child: &mut Self, order: &ForkOrder) -> io::Result<()> {
         let copied: Vec<Language> =
             self.kernels.live.keys().copied().filter(|l| *l == Language::Python).collect();
@@ -445,7 +446,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// In a fork: one of its kernels is there, or will not be.
+    /// In a fork: reports that one of its kernels is up, or failed.
     pub(super) fn report_fork(
         &mut self,
         language: Language,
@@ -464,13 +465,14 @@ impl Keeper {
     }
 }
 
-/// The variables that a new session sets.
+/// Returns the variables that a new session sets.
 fn variables(order: &ForkOrder) -> impl Iterator<Item = (&str, &str)> {
     let env = order.new.iter().flat_map(|new| &new.env);
     env.map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
-/// Others can only be inherited, which a new process does anyway.
+/// Whether a shell can assign the variable. Other variables can only be inherited, which
+/// a new process does anyway.
 fn is_shell_name(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -480,7 +482,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Directories of forks that will not be.
+/// Removes the directories of forks that are given up.
 fn discard(planned: &[(SessionId, Directory)]) {
     for (_, directory) in planned {
         let _ = directory.remove();

@@ -1,4 +1,4 @@
-//! What a save is made of: the kernels' states and dumps, as they come in.
+//! The parts of a save, as they come in: the kernels' states and dumps.
 
 use crate::dumps::Dumps;
 use crate::kernels::Dumped;
@@ -11,19 +11,19 @@ use sessile_store::{Directory, SavedKernel, SavedState};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What there is of all kernels so far.
+/// The parts of all kernels so far.
 #[derive(Debug)]
 pub(super) struct Gathering {
     dumps: Dumps,
     pub(super) kernels: BTreeMap<Language, Gathered>,
-    /// What will not be in it.
+    /// What the save will not contain.
     pub(super) left: Vec<LeftBehind>,
 }
 
 #[derive(Debug)]
 pub(super) struct Gathered {
     pub(super) as_of: RunNo,
-    /// Of its process, if it has one.
+    /// Epoch of its process, if it has one.
     pub(super) epoch: Option<Epoch>,
     pub(super) state: Option<SavedKernel>,
     pub(super) dump: Dump,
@@ -31,7 +31,7 @@ pub(super) struct Gathered {
 
 #[derive(Debug)]
 pub(super) enum Dump {
-    /// There is none, and none is to come.
+    /// There is none, and none will come.
     None,
     Ordered(PathBuf),
     Writing {
@@ -42,12 +42,12 @@ pub(super) enum Dump {
         path: PathBuf,
         carried: Option<u64>,
     },
-    /// One that was there already.
+    /// A dump that existed already.
     Kept(PathBuf),
 }
 
 impl Dump {
-    /// A file of this save's own.
+    /// Returns a file that was made for this save.
     pub(super) fn own_file(&self) -> Option<&Path> {
         match self {
             Self::None | Self::Kept(_) => None,
@@ -71,7 +71,7 @@ impl Gathering {
     }
 
     /// Kernels without a process: what is known of them is on disk.
-    pub(super) fn add_resting(
+    pub(super) fn add_without_process(
         &mut self,
         state: SavedState,
         directory: &Directory,
@@ -89,18 +89,18 @@ impl Gathering {
         }
     }
 
-    /// All that a kernel has.
+    /// Lists everything of a kernel as left behind.
     pub(super) fn leave_behind(&mut self, language: Language, reason: &str) {
         let (name, reason) = (format!("all of {language}"), reason.to_owned());
         self.left.push(LeftBehind { language: Some(language), name, reason });
     }
 
-    /// The last run that any of them knows of.
+    /// Returns the latest run that any of the kernels includes.
     pub(super) fn as_of(&self) -> RunNo {
         self.kernels.values().map(|kernel| kernel.as_of).max().unwrap_or_default()
     }
 
-    // What kernels say.
+    // Reports of kernels.
 
     /// Whether the state of a kernel as of that run is missing.
     pub(super) fn wants_state(&self, language: Language, as_of: RunNo) -> bool {
@@ -128,7 +128,7 @@ impl Gathering {
         })
     }
 
-    /// A process of its own writes a kernel's dump.
+    /// Notes the separate process that writes a kernel's dump.
     pub(super) fn take_writer(&mut self, language: Language, path: &Path, writer: Pid) {
         if let Some(kernel) = self.kernels.get_mut(&language) {
             kernel.dump = Dump::Writing { path: path.to_owned(), writer };
@@ -140,21 +140,22 @@ impl Gathering {
         self.kernels.values().any(|kernel| kernel.dump.writer() == Some(pid))
     }
 
-    /// What a process that wrote a dump, and has ended, has left.
+    /// Returns the outcome of a process that wrote a dump and has ended.
     pub(super) fn left_by(&self, writer: Pid) -> Option<(Language, Dumped)> {
         let mut kernels = self.kernels.iter();
         let (language, kernel) = kernels.find(|(_, k)| k.dump.writer() == Some(writer))?;
         Some((*language, self.left_at(kernel.dump.own_file()?)))
     }
 
-    /// What is said of a dump whose writer has ended.
+    /// Returns the outcome of a dump whose writer has ended.
     pub(super) fn left_at(&self, path: &Path) -> Dumped {
         let report = self.dumps.outcome(path);
         let dumped = report.and_then(|report| serde_json::from_slice(&report).ok());
         dumped.unwrap_or_else(|| self.cut_short(path.to_owned()))
     }
 
-    /// A dump is written, or will not be. None: nobody has asked.
+    /// Takes the report that a dump is written, or failed. Returns none if nobody asked
+    /// for it.
     pub(super) fn take_dump(
         &mut self,
         save: SaveId,
@@ -188,7 +189,7 @@ impl Gathering {
         Some(Event::SaveGathered { save, language, part: Part::Dump })
     }
 
-    /// Ends who works for it, and removes its files.
+    /// Kills the writers and removes the files of this save.
     pub(super) fn clear_away(self) {
         for kernel in self.kernels.into_values() {
             if let Some(writer) = kernel.dump.writer() {
@@ -199,7 +200,7 @@ impl Gathering {
     }
 
     fn cut_short(&self, path: PathBuf) -> Dumped {
-        // On a disk without room, not even that can be written down.
+        // On a full disk, not even the error can be written.
         let why = if self.dumps.are_full() {
             "no space left on device"
         } else {

@@ -1,4 +1,4 @@
-//! What is inside of images: a copy of a process that waits, a file, or a text.
+//! Contents of images: a waiting copy of a process, a file, or a text.
 
 use super::super::Keeper;
 use super::super::live::Live;
@@ -21,27 +21,27 @@ use std::path::PathBuf;
 #[derive(Default)]
 pub(in super::super) struct Images {
     contents: BTreeMap<ImageId, Content>,
-    /// Copies that are to become kernels and have not said that they are there.
+    /// Copies that are to become kernels and have not reported yet.
     pub(super) coming: BTreeMap<Language, Coming>,
-    /// Processes that are to take the place of kernels.
+    /// Processes that are to replace kernels.
     pub(super) successors: BTreeMap<Language, (CopyId, Live)>,
     /// States that were captured last and could not be written to the file.
     pub(in super::super) aside: BTreeMap<Language, SavedKernel>,
-    /// Kernels that are gone and may have made copies which have not said anything.
+    /// Kernels that are gone and may have made copies which have not reported yet.
     orphaned: Vec<(Language, Epoch)>,
 }
 
 #[derive(Debug)]
 pub(super) enum Content {
-    /// A copy that has not said that it is there.
+    /// A copy that has not reported yet.
     Coming(Channel),
     /// A copy that waits.
     Process(Pid, Channel),
-    /// Being written into that file.
+    /// The state is being written to this file.
     Dumping(PathBuf),
-    /// What will be captured of that language, as of that run.
+    /// The capture of that language as of that run, still to come.
     Awaited(Language, RunNo),
-    /// What state.json has of that language at the moment.
+    /// The current state of that language in state.json.
     Current(Language),
     Saved(Box<SavedKernel>),
 }
@@ -63,13 +63,14 @@ impl Images {
         self.contents.remove(&id)
     }
 
-    /// The image whose copy takes orders in that directory and is yet to come.
+    /// Returns the image whose copy takes orders in that directory and has not reported
+    /// yet.
     pub(super) fn coming_in(&self, directory: &str) -> Option<ImageId> {
         let is_it = |content: &Content| matches!(content, Content::Coming(channel) if channel.is_at(directory));
         self.contents.iter().find(|(_, content)| is_it(content)).map(|(id, _)| *id)
     }
 
-    /// The image that a process is.
+    /// Returns the image that consists of a process.
     pub(super) fn of_process(&self, pid: Pid) -> Option<ImageId> {
         let is_it = |content: &Content| matches!(content, Content::Process(of, _) if *of == pid);
         self.contents.iter().find(|(_, content)| is_it(content)).map(|(id, _)| *id)
@@ -106,7 +107,7 @@ impl Keeper {
         Ok(channel)
     }
 
-    /// The state of a kernel whose process cannot be copied, in a file.
+    /// Has a kernel whose process cannot be copied write its state to a file.
     pub(super) fn dump_to_image(&mut self, image: ImageId, language: Language) {
         match self.try_dump_to_image(image, language) {
             Ok(path) => self.operations.images.put(image, Content::Dumping(path)),
@@ -124,7 +125,8 @@ impl Keeper {
         Ok(path)
     }
 
-    /// A kernel has written its state into a file. False: nobody here has asked.
+    /// Handles the report that a kernel has written its state to a file. Returns false if
+    /// it was not for an image.
     pub(in super::super) fn image_dumped(&mut self, language: Language, dumped: &Dumped) -> bool {
         let is_it =
             |content: &Content| matches!(content, Content::Dumping(path) if *path == dumped.path);
@@ -168,7 +170,7 @@ impl Keeper {
         true
     }
 
-    /// The written-down state of a kernel, which is there or about to be.
+    /// Keeps the written state of a kernel, which exists or is about to.
     pub(super) fn keep_state(&mut self, image: ImageId, language: Language, as_of: RunNo) {
         let state = self.home.directory.state().unwrap_or_default();
         let is_current = |saved: &&SavedKernel| saved.as_of_run == as_of && saved.restore.is_some();
@@ -183,7 +185,7 @@ impl Keeper {
         self.operations.images.put(image, content);
     }
 
-    /// A kernel's state is about to be replaced in the file.
+    /// Keeps the state of a kernel that is about to be replaced in the file.
     pub(in super::super) fn take_out_of_file(&mut self, language: Language, saved: &SavedKernel) {
         for content in self.operations.images.contents.values_mut() {
             if matches!(content, Content::Current(of) if *of == language) {
@@ -192,7 +194,7 @@ impl Keeper {
         }
     }
 
-    /// A kernel's state has been written to the file.
+    /// Notes that a kernel's state has been written to the file.
     pub(in super::super) fn has_captured(&mut self, language: Language, as_of: RunNo) {
         for content in self.operations.images.contents.values_mut() {
             if matches!(content, Content::Awaited(of, run) if (*of, *run) == (language, as_of)) {
@@ -202,7 +204,7 @@ impl Keeper {
         self.operate(Event::Captured { language, as_of });
     }
 
-    /// A kernel's state is known that is not in the file, and will not be.
+    /// Notes a kernel's state that is not in the file, and will not be.
     pub(in super::super) fn has_captured_aside(&mut self, saved: &SavedKernel, language: Language) {
         let as_of = saved.as_of_run;
         for content in self.operations.images.contents.values_mut() {
@@ -214,7 +216,7 @@ impl Keeper {
         self.operate(Event::Captured { language, as_of });
     }
 
-    /// A kernel process is gone that was to write its state down, or to copy
+    /// Handles the end of a kernel process that was to write down its state or to copy
     /// itself.
     pub(in super::super) fn images_lose_kernel(&mut self, language: Language, epoch: Epoch) {
         let copies = if self.may_have_copies() {
@@ -226,8 +228,8 @@ impl Keeper {
         self.operate(Event::KernelGone { language, epoch, copies });
     }
 
-    /// A process has ended. If it was the last that could have been a copy made by a
-    /// kernel that is gone, that copy will not come.
+    /// Handles the end of a process. If it was the last one that could have been a copy
+    /// made by a dead kernel, that copy will not come.
     pub(in super::super) fn look_for_orphans(&mut self) {
         if self.operations.images.orphaned.is_empty() || self.may_have_copies() {
             return;
@@ -237,27 +239,27 @@ impl Keeper {
         }
     }
 
-    /// Whether a process is there that may be a copy which has not said so.
+    /// Whether there is a process that may be a copy which has not reported yet.
     fn may_have_copies(&self) -> bool {
         self.operations.images.are_copies_coming()
             && self.own_children().iter().any(|pid| !self.is_known(*pid))
     }
 
-    /// Whether a process is there for something that is known.
+    /// Whether the purpose of a process is known.
     fn is_known(&self, pid: Pid) -> bool {
         self.kernels.live.values().any(|live| live.pid == pid)
             || self.is_copy(pid)
             || self.works_on_files(pid)
     }
 
-    /// Whether a process is a copy that waits: no job of anybody's.
+    /// Whether a process is a waiting copy, and therefore no job.
     pub(in super::super) fn is_copy(&self, pid: Pid) -> bool {
         let images = &self.operations.images;
         images.of_process(pid).is_some()
             || images.successors.values().any(|(_, live)| live.pid == pid)
     }
 
-    /// Has a process made of an image, which stays as it is.
+    /// Has a process made from an image. The image stays as it is.
     pub(super) fn bring_up(&mut self, copy: CopyId, language: Language, image: ImageId) {
         if let Err(error) = self.try_bring_up(copy, language, image) {
             self.operations.images.coming.remove(&language);
@@ -281,7 +283,7 @@ impl Keeper {
         }
     }
 
-    /// Ends processes that were to take the place of kernels.
+    /// Ends processes that were to replace kernels.
     pub(super) fn abandon_copies(&mut self, copies: &[CopyId]) {
         let images = &mut self.operations.images;
         let is_one = |purpose: Purpose| match purpose {
@@ -305,14 +307,14 @@ impl Keeper {
         }
     }
 
-    /// Lets go of an image.
+    /// Releases an image.
     pub(super) fn release_image(&mut self, image: ImageId) {
         match self.operations.images.remove(image) {
             Some(Content::Process(pid, channel)) => {
                 processes::signal(&[pid], Signal::KILL);
                 self.close_channel(&channel);
             }
-            // It may come up any moment; then it finds nobody, and ends.
+            // The copy may start at any moment; it then finds no keeper and ends.
             Some(Content::Coming(channel)) => self.close_channel(&channel),
             Some(Content::Dumping(path)) => self.home.dumps().remove(&path),
             Some(Content::Saved(saved)) => {

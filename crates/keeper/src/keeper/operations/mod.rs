@@ -1,11 +1,9 @@
-//! Forks, checkpoints, rewinds and saves: doing what the session decides about
-//! them.
+//! Forks, checkpoints, rewinds and saves: carries out the session's decisions about them.
 //!
-//! `sessile_session::operations` decides, and asks by [`Task`]s; what became of
-//! each goes back as an [`Event`]. Nothing is decided here. What a task works on
-//! has a name there and its content here: images of kernels (`images`, `copies`),
-//! files of the workspace (`files`), points on disk (`record`), forks (`forks`),
-//! saves (`saves`).
+//! `sessile_session::operations` decides and orders [`Task`]s; the outcome of each goes
+//! back as an [`Event`]. Nothing is decided here. The objects of tasks have a name there
+//! and their content here: images of kernels (`images`, `copies`), files of the workspace
+//! (`files`), points on disk (`record`), forks (`forks`), saves (`saves`).
 
 mod bundle;
 pub(super) mod checkpoints;
@@ -29,7 +27,7 @@ use sessile_protocol::{Answer, Code, Failure, Language};
 use sessile_session::Urgency;
 use sessile_session::operations::{Done, Event, Order, RequestId, SaveOrder, Task};
 
-/// What a session has for its operations.
+/// State of a session's operations.
 #[derive(Default)]
 pub(super) struct Operations {
     pub(super) images: Images,
@@ -40,19 +38,19 @@ pub(super) struct Operations {
 }
 
 impl Keeper {
-    /// Takes a request, to be answered when it is decided.
+    /// Takes a request, which is answered once it is decided.
     pub(super) fn request_operation(
         &mut self,
         caller: Caller,
         order: Order,
     ) -> Result<Option<Answer>, Failure> {
-        self.replace_all_homeless();
+        self.replace_all_without_directory();
         let request = self.new_request(caller);
         self.operate(Event::Asked { request, order });
         Ok(None)
     }
 
-    /// The same for a save.
+    /// Does the same for a save.
     pub(super) fn request_save(
         &mut self,
         caller: Caller,
@@ -62,7 +60,7 @@ impl Keeper {
             let message = "the path of a file to save to is absolute";
             return Err(Failure::new(Code::BadRequest, message));
         }
-        self.replace_all_homeless();
+        self.replace_all_without_directory();
         let request = self.new_request(caller);
         self.operate(Event::SaveAsked { request, order });
         Ok(None)
@@ -73,7 +71,7 @@ impl Keeper {
         RequestId(number)
     }
 
-    /// Whoever asked for this is gone.
+    /// Withdraws a request whose client is gone.
     pub(super) fn withdraw_operation(&mut self, ticket: WaiterId) {
         self.operate(Event::Left { request: RequestId(ticket.0) });
     }
@@ -85,7 +83,7 @@ impl Keeper {
                 let written = self.write_timeline();
                 self.answer_request(request, written.map(|()| done));
             }
-            Task::Tell { language, note } => self.tell(language, None, note),
+            Task::Tell { language, note } => self.add_note(language, None, note),
             Task::Capture { language, as_of } => {
                 if let Some(epoch) = self.session.epoch(language) {
                     self.capture(language, epoch, as_of, Urgency::Now);
@@ -151,15 +149,15 @@ impl Keeper {
         self.clients.answer_ticket(WaiterId(request.0), outcome, &self.reactor);
     }
 
-    /// A kernel has nothing left to say of its state.
+    /// Notes that a kernel has no more reports about its state.
     pub(super) fn has_described(&mut self, language: Language) {
         if self.session.operations().is_active() {
             self.operate(Event::Described { language });
         }
     }
 
-    /// After a reset, or at the end: nothing is needed any more. Images have been
-    /// let go of one by one.
+    /// Removes all that operations have stored, after a reset or at the end. Images have
+    /// been released one by one.
     pub(super) fn clear_checkpoints(&mut self) {
         self.operations.record.clear(&self.home.directory);
         self.remove_files();

@@ -1,22 +1,22 @@
-//! Checkpoints on disk: those of which everything was written down can be gone
-//! back to after the keeper's death, and of the others it is said what is lost.
+//! Checkpoints on disk. A checkpoint that was written completely can be restored after
+//! the keeper's death; for the others, the record says what is lost.
 
 use super::super::Keeper;
 use super::files::Taken;
 use super::images::Content;
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Code, Failure, Language, RunNo};
-use sessile_session::operations::{Files, RecalledKernel, Recalling};
+use sessile_session::operations::{EarlierCheckpoint, EarlierKernel, Files};
 use sessile_session::{Point, PointId};
 use sessile_store::{Directory, SavedKernel, timestamp};
 use std::collections::BTreeMap;
 
 const RECORD: &str = "checkpoints.json";
 
-/// What is known of points besides what the session knows.
+/// What is known of points in addition to the session's knowledge.
 pub(in super::super) struct Record {
     created: BTreeMap<PointId, String>,
-    /// The file has all of it.
+    /// Whether the file is up to date.
     pub(in super::super) is_written: bool,
 }
 
@@ -41,7 +41,7 @@ impl Record {
     }
 }
 
-/// A checkpoint as it is kept on disk.
+/// A checkpoint as it is stored on disk.
 #[derive(Debug, Serialize, Deserialize)]
 struct Recorded {
     name: String,
@@ -49,7 +49,7 @@ struct Recorded {
     as_of_run: RunNo,
     auto: bool,
     line: Vec<RunNo>,
-    /// What is written down of its kernels; of copies, nothing.
+    /// The written states of its kernels; copies have none.
     kernels: BTreeMap<Language, RecordedKernel>,
     #[serde(default)]
     busy: Vec<Language>,
@@ -129,7 +129,7 @@ impl Keeper {
         })
     }
 
-    /// After a keeper's death: what was written down is still there.
+    /// Reads the checkpoints that were written before the last keeper's death.
     pub(in super::super) fn bring_back_timeline(&mut self) {
         let Ok(recorded) = self.home.directory.read_json::<RecordedTimeline>(RECORD) else {
             return;
@@ -141,16 +141,16 @@ impl Keeper {
     }
 
     fn recall(&mut self, point: Recorded) {
-        // What was in a file of its own went with the keeper.
+        // The dump of a kernel went with the keeper.
         let is_there = |kernel: &RecordedKernel| {
             kernel.saved.as_ref().is_some_and(|saved| saved.restore.is_some())
         };
         let kernels = point.kernels.iter().map(|(language, kernel)| {
             let lost = "it ended with the session's keeper".to_owned();
             let lost = (!is_there(kernel)).then_some(lost);
-            (*language, RecalledKernel { as_of: kernel.as_of_run, lost })
+            (*language, EarlierKernel { as_of: kernel.as_of_run, lost })
         });
-        let recalled = self.session.recall(Recalling {
+        let recalled = self.session.recall(EarlierCheckpoint {
             name: point.name,
             is_auto: point.auto,
             as_of: point.as_of_run,
@@ -173,7 +173,7 @@ impl Keeper {
     }
 }
 
-/// A rewind that was finished later: the runs that have led to where it went.
+/// Records the runs that lead to the goal of a rewind that was finished later.
 pub(super) fn recover_line(directory: &Directory, line: Vec<RunNo>) {
     if let Ok(recorded) = directory.read_json::<RecordedTimeline>(RECORD) {
         let _ = directory.write_json(RECORD, &RecordedTimeline { line, ..recorded });

@@ -1,4 +1,4 @@
-//! Going back: what is on disk of it.
+//! Rewinds: what is written to disk.
 
 use super::super::Keeper;
 use super::files::Journal;
@@ -10,7 +10,7 @@ use sessile_store::{Directory, Entry, Remarks, SavedKernel, timestamp};
 use std::collections::BTreeMap;
 
 impl Keeper {
-    /// What is to be brought about, for a keeper that may have to finish it.
+    /// Writes the goal, for a keeper that may have to finish the rewind.
     pub(super) fn write_journal(
         &self,
         id: PointId,
@@ -41,8 +41,8 @@ impl Keeper {
         })
     }
 
-    /// Writes down what new kernels start from; what goes on although the kernel
-    /// that started it does not.
+    /// Writes the states that new kernels start from. Returns the processes that go on
+    /// although their kernel does not.
     pub(super) fn write_states(
         &mut self,
         point: PointId,
@@ -54,7 +54,7 @@ impl Keeper {
         Ok(left)
     }
 
-    /// What goes on although the kernel that started it does not.
+    /// Returns the processes that go on although their kernel does not.
     fn left_by(&mut self, plan: &[(Language, Origin)]) -> Vec<LeftBehind> {
         if plan.is_empty() {
             return Vec::new();
@@ -68,7 +68,7 @@ impl Keeper {
         left.collect()
     }
 
-    /// The written-down states that there are after going back.
+    /// Returns the written states that exist after the rewind.
     fn states_after(
         &self,
         point: PointId,
@@ -83,7 +83,7 @@ impl Keeper {
                 (Origin::Saved(_), Some(Content::Saved(saved))) => {
                     kernels.insert(*language, (**saved).clone());
                 }
-                // It is there already.
+                // The state is in the file already.
                 (Origin::Saved(_), Some(Content::Current(_))) => {}
                 (Origin::Saved(_) | Origin::Image(_) | Origin::Nothing, _) => {
                     kernels.remove(language);
@@ -93,7 +93,7 @@ impl Keeper {
         kernels
     }
 
-    /// Writes down what new kernels start from.
+    /// Writes the states that new kernels start from.
     fn put_back_states(
         &mut self,
         plan: &[(Language, Origin)],
@@ -101,7 +101,7 @@ impl Keeper {
     ) -> Result<(), Failure> {
         let mut state = self.home.directory.state().unwrap_or_default();
         for (language, _) in plan {
-            // Before another takes its place in the file.
+            // Before another state replaces it in the file.
             if let Some(current) = state.kernels.get(language)
                 && kernels.get(language) != Some(current)
             {
@@ -121,13 +121,13 @@ impl Keeper {
             .map_err(|error| Failure::because(Code::Storage, "nothing was changed", &error))
     }
 
-    /// Another name for the file of a kernel's state, in a session's directory.
+    /// Links the file of a kernel's state under another name in a session's directory.
     pub(super) fn link_dump(&self, name: &str, to: &Directory) -> Result<String, Failure> {
         let lost = |error| Failure::because(Code::Storage, format!("the state in {name}"), &error);
         self.home.dumps().link(name, to).map_err(lost)
     }
 
-    /// Nothing is pretended away: a rewind has its place in the history.
+    /// Adds the rewind to the history, so that it stays visible.
     pub(super) fn record_rewind(&mut self, run: RunNo, name: &str, undone: &[RunNo]) {
         self.records.accept(run);
         let taken: Vec<String> = undone.iter().map(ToString::to_string).collect();

@@ -1,6 +1,6 @@
-//! A session becomes a file: kernels are asked for what they have (`gathering`),
-//! and a worker writes it (`bundle`), or keeps it where a durable session goes on
-//! from (`durable`).
+//! Saves a session to a file: kernels are asked for their states (`gathering`), and a
+//! worker writes them (`bundle`) or keeps them where a durable session continues from
+//! (`durable`).
 
 use super::super::Keeper;
 use super::Operations;
@@ -12,7 +12,7 @@ use crate::kernels::Dumped;
 use crate::processes;
 use crate::shortage::{of_scratch, of_start};
 use crate::source::Source;
-use crate::worker::{Awaited, Progress, Worker, stand_back};
+use crate::worker::{Awaited, Progress, Worker, lower_priority};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
 use sessile_session::Epoch;
@@ -23,14 +23,14 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default)]
 pub(in super::super) struct Saves {
-    /// The one that is under way.
+    /// The save in progress.
     pub(super) current: Option<Save>,
     pub(super) upload: Option<Upload>,
-    /// Asks the store whose the session is.
+    /// Worker that asks the store which machine has the session.
     pub(super) look: Option<Worker>,
-    /// What the store has got, until that is written down.
+    /// What the store has received, until that is recorded.
     pub(super) uploaded: Option<(SaveId, SaveState)>,
-    /// Numbers the files that kernels are asked for.
+    /// Number of the last file that a kernel was asked for.
     last_dump: u64,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Save {
     pub(super) id: SaveId,
     target: Target,
     gathering: Gathering,
-    /// When it was begun.
+    /// The last run when the save began.
     last_run: RunNo,
     execution_count: u64,
     pub(super) work: Work,
@@ -55,7 +55,7 @@ pub(super) enum Work {
 }
 
 impl Saves {
-    /// Whether a process is there for a save.
+    /// Whether a process works for a save.
     pub(in super::super) fn has_process(&self, pid: Pid) -> bool {
         let uploads = self.upload.as_ref().is_some_and(|upload| upload.worker.pid() == pid);
         let works = self.current.as_ref().is_some_and(|save| match &save.work {
@@ -67,7 +67,7 @@ impl Saves {
         uploads || looks || works
     }
 
-    /// The one that gathers, and what it has.
+    /// Returns the save that is gathering, and its parts.
     fn gathering(&mut self) -> Option<(SaveId, &mut Gathering)> {
         let save = self.current.as_mut()?;
         match save.work {
@@ -81,7 +81,7 @@ impl Saves {
         matches!(target, Some(Target::Here { .. }))
     }
 
-    /// A process of its own writes a kernel's dump.
+    /// Notes the separate process that writes a kernel's dump.
     pub(in super::super) fn has_writer(
         &mut self,
         language: Language,
@@ -92,13 +92,13 @@ impl Saves {
         let is_durable = self.is_durable();
         let wanted = self.gathering().filter(|(_, gathering)| gathering.expects(language, path));
         let Some((save, gathering)) = wanted else {
-            // Nobody wants it any more.
+            // The dump is no longer wanted.
             processes::signal(writer.as_slice(), Signal::KILL);
             dumps.remove_told(path);
             return Vec::new();
         };
         let Some(writer) = writer else {
-            // It has been faster than its news: nobody will tell of its end.
+            // It ended before its report was read: no event will report its end.
             let dumped = gathering.left_at(path);
             let begun = Event::SaveGathered { save, language, part: Part::Writer };
             return [begun]
@@ -108,24 +108,24 @@ impl Saves {
         };
         gathering.take_writer(language, path, writer);
         if is_durable {
-            stand_back(writer);
+            lower_priority(writer);
         }
         let mut news = vec![Event::SaveGathered { save, language, part: Part::Writer }];
-        // It may have been faster than its news.
+        // It may have ended before its report was read.
         if rustix::process::test_kill_process(writer).is_err() {
             news.extend(self.writer_ended(writer));
         }
         news
     }
 
-    /// A child of the keeper is gone: perhaps one that wrote a dump.
+    /// Handles the end of a child of the keeper that may have written a dump.
     pub(in super::super) fn writer_ended(&mut self, pid: Pid) -> Option<Event> {
         let (save, gathering) = self.gathering()?;
         let (language, dumped) = gathering.left_by(pid)?;
         gathering.take_dump(save, language, dumped)
     }
 
-    /// A dump is written, or will not be.
+    /// Handles the report that a dump is written, or failed.
     pub(in super::super) fn has_dump(
         &mut self,
         language: Language,
@@ -152,7 +152,7 @@ impl Keeper {
         let directory = self.home.directory.clone();
         let state = directory.state();
         let is_live = |language| kernels.iter().any(|(other, ..)| *other == language);
-        gathering.add_resting(state.clone().unwrap_or_default(), &directory, is_live);
+        gathering.add_without_process(state.clone().unwrap_or_default(), &directory, is_live);
         let mut news = Vec::new();
         for (language, epoch, as_of) in kernels.iter().copied() {
             let kept = match target {
@@ -195,10 +195,10 @@ impl Keeper {
         self.operate_all(news);
         // A kernel without its directory would never answer: the save fails now, and a
         // durable session's next one has what a new kernel starts from.
-        self.replace_all_homeless();
+        self.replace_all_without_directory();
     }
 
-    /// Where a kernel writes its dump; nowhere, if it has no such thing.
+    /// Orders a dump from a kernel. Returns its path, or none if the kernel has no dumps.
     fn order_dump(&mut self, language: Language) -> Result<Option<PathBuf>, Failure> {
         self.operations.saves.last_dump += 1;
         let number = self.operations.saves.last_dump;
@@ -217,7 +217,7 @@ impl Keeper {
         }
     }
 
-    /// What runs in the background stays here.
+    /// Returns the background processes, which stay here.
     fn jobs_left(&mut self) -> Vec<LeftBehind> {
         let jobs = self.jobs().jobs.into_iter();
         jobs.map(|job| LeftBehind {
@@ -228,7 +228,7 @@ impl Keeper {
         .collect()
     }
 
-    /// A kernel's state was written down, in the session's file or aside.
+    /// Handles a kernel's state that was written, to the session's file or aside.
     pub(in super::super) fn save_learns_state(&mut self, language: Language, as_of: RunNo) {
         let Operations { saves, images, .. } = &mut self.operations;
         let Some((save, gathering)) = saves.gathering() else {
@@ -245,7 +245,7 @@ impl Keeper {
         }
     }
 
-    /// Everything is there: a worker makes the file of it.
+    /// Has a worker write the file: all parts are there.
     pub(super) fn write_save(&mut self, id: SaveId) {
         if let Err(error) = self.try_write_save(id) {
             let failure = of_start(Code::Storage, "the file cannot be written", &error);
@@ -279,7 +279,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// All that goes into a save.
+    /// Returns all that goes into a save.
     fn contents(&self, id: SaveId) -> Option<Contents> {
         let save = self.operations.saves.current.as_ref().filter(|save| save.id == id)?;
         let kernels = save.gathering.kernels.iter().filter_map(|(language, kernel)| {
@@ -315,7 +315,7 @@ impl Keeper {
         })
     }
 
-    /// The worker answers.
+    /// Reads the worker's answer.
     pub(in super::super) fn read_save_worker(&mut self) {
         let Some(save) = &mut self.operations.saves.current else {
             return;
@@ -346,7 +346,7 @@ impl Keeper {
         });
     }
 
-    /// Ends what works for a save, and removes its files.
+    /// Ends the processes that work for a save, and removes its files.
     pub(super) fn release_save(&mut self, id: SaveId) {
         let Some(save) = self.operations.saves.current.take_if(|save| save.id == id) else {
             return;
@@ -360,7 +360,7 @@ impl Keeper {
     }
 }
 
-/// A worker's answer.
+/// Parses a worker's answer.
 fn understood<T: serde::de::DeserializeOwned>(answer: &[u8]) -> Result<T, Failure> {
     serde_json::from_slice(answer).unwrap_or_else(|_| {
         let message = "the file was not written: the process that wrote it was ended";

@@ -1,4 +1,4 @@
-//! On real pipes, with this process as whoever writes.
+//! Tests on real pipes, with this process as the writer.
 
 use super::*;
 use crate::kernels::{DriverFiles, open_channel};
@@ -125,7 +125,7 @@ fn who_writes_more_than_is_kept_has_to_pause() {
     assert_eq!(bench.output.excess, paused);
     bench.output.resume(&bench.kernels, &bench.reactor);
     assert_eq!(bench.output.excess, []);
-    // Nobody reads any more.
+    // Nothing reads any more.
     drop(bench);
     flood.join().unwrap();
 }

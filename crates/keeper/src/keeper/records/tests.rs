@@ -1,4 +1,4 @@
-//! On a real directory.
+//! Tests on a real directory.
 
 use super::*;
 use sessile_protocol::{Exec, KernelFate, Language, RunValue, SessionId};
@@ -122,7 +122,8 @@ fn what_is_long_makes_no_file_before_it_is_settled() {
     let value = RunValue { text: "v".repeat(10_000), data_json: None };
     bench.run_text(2, text.clone(), Some(value.clone()));
     assert_eq!(files(&bench), before);
-    // Should everything be killed now, it is in the history, and the rest is told.
+    // If everything is killed now, the run is in the history, and a note tells what is
+    // missing.
     let seen = bench.directory.history().find(RunNo(2)).unwrap();
     assert_eq!(seen.command_bytes, Some(10_000));
     let told = bench.directory.recorded_run(RunNo(2), 100).unwrap();
@@ -181,7 +182,7 @@ fn a_note_on_what_is_not_on_disk_names_the_cause_once() {
 fn what_could_not_be_written_is_told_at_the_end_by_number() {
     let mut bench = Bench::new(100);
     bench.run(1);
-    // No line can be written: the file's place is taken.
+    // No line can be written: a directory has taken the file's place.
     let history = bench.directory.path().join("history.log");
     std::fs::remove_file(&history).unwrap();
     std::fs::create_dir(&history).unwrap();
@@ -192,7 +193,7 @@ fn what_could_not_be_written_is_told_at_the_end_by_number() {
     bench.records.close(&bench.runs);
     let told = &bench.records.metadata.lost_at_end;
     assert!(told[0].starts_with("runs 2 to 3 and 5 are not in the history: "), "{told:?}");
-    // A reset has nothing to tell of.
+    // A reset leaves nothing to report.
     bench.records.forget();
     bench.records.close(&bench.runs);
     assert!(bench.records.metadata.lost_at_end.is_empty());

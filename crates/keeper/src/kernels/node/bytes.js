@@ -1,11 +1,11 @@
 'use strict';
-// Bytes of a dump: numbers, strings and blocks, written into pages and read
-// back, and the file that holds them.
+// Bytes of a dump: writes numbers, strings and blocks into pages and reads them back; and
+// the file that holds them.
 //
 //   MAGIC, version (u32), length of the body (f64), CRC-32 of the body (u32), body
 //
-// Invariant: a reader never leaves its bounds, and never allocates more than
-// the bytes that are there account for; what does not fit is `Damaged`.
+// Invariant: a reader never leaves its bounds, and never allocates more than the bytes
+// that are there justify; anything else is `Damaged`.
 
 const fs = require('node:fs');
 const safe = require('./safe.js');
@@ -84,7 +84,7 @@ class Writer {
     this.size += bytesOf(bytes);
   }
 
-  // What was written, as a list of pages; the writer starts over.
+  // Returns what was written, as a list of pages; the writer starts over.
   take() {
     this.turn();
     const { pages, size } = this;
@@ -114,7 +114,7 @@ class Writer {
     for (let i = 0; i < 8; i++) this.page[this.at++] = doubleBytes[i];
   }
 
-  // One byte a character for ASCII, else two, which keeps lone surrogates.
+  // One byte per character for ASCII, else two, which preserves lone surrogates.
   string(text) {
     const { length } = text;
     if (length < SHORT && this.short(text, length)) return;
@@ -139,7 +139,7 @@ class Writer {
     return true;
   }
 
-  // Room for `size` bytes: in the page, or a block of their own.
+  // Reserves `size` bytes: in the page, or in a separate block.
   space(size) {
     if (size <= PAGE / 4) {
       this.reserve(size);
@@ -152,7 +152,7 @@ class Writer {
     return { bytes, at: 0 };
   }
 
-  // Not copied if large: nothing changes them before they are in the file.
+  // Large blocks are not copied: nothing changes them before they are in the file.
   block(bytes) {
     const size = bytesOf(bytes);
     this.count(size);
@@ -215,7 +215,7 @@ class Reader {
     return safe.subarray(this.bytes, this.at - size, this.at);
   }
 
-  // A part of these bytes with a reader of its own.
+  // A part of these bytes with its own reader.
   part() {
     const size = this.count();
     this.need(size);
@@ -224,7 +224,7 @@ class Reader {
   }
 }
 
-// A new file, whose head is written last: a file that was not finished is none.
+// A new file whose head is written last: an unfinished file is not valid.
 class DumpFile {
   constructor(path) {
     this.path = path;
@@ -266,7 +266,7 @@ function word(bytes, at) {
   return bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24);
 }
 
-// A reader over the body of the file, which is whole and of a known version.
+// A reader of the file's body, after checking that it is complete and of a known version.
 function openDump(path) {
   const bytes = readFileSync(path);
   const size = bytesOf(bytes);

@@ -1,5 +1,5 @@
 'use strict';
-// Carries what the user has made from one kernel to another, in a file.
+// Carries what the user has created from one kernel to another, in a file.
 //
 //   dump  the user's names ──► graph ──► file     at once, runs no user code
 //   load  file ──► rebuild ──► a fresh kernel     see loading.js
@@ -8,8 +8,8 @@
 //   S  settings, as JSON: the working directory, changes of the environment
 //   R  a root: its name, how it is bound, its rank, how many objects it adds, its value
 //   M  the modules that values belong to, as JSON
-// Roots come in the order in which they have to be made: primitives, what
-// modules and Node itself provide, functions, classes, and all other values.
+// Roots are in the order in which they have to be created: primitives, what modules and
+// Node itself provide, functions, classes, and all other values.
 
 const safe = require('./safe.js');
 const state = require('./state.js');
@@ -37,7 +37,7 @@ function install() {
   code.install();
 }
 
-// In the middle of a dump: ends it.
+// Ends a dump in progress.
 function cancel() {
   if (graph !== null) graph.isCancelled = true;
 }
@@ -91,7 +91,7 @@ function write(file, done) {
 
 // ---- roots
 
-// What cannot be a root, whatever its value.
+// Returns why something cannot be a root, whatever its value.
 function refusal({ name, found }) {
   if (found === null) return 'it was declared, but never given a value';
   if (typeof name !== 'string') return 'a global symbol cannot be carried';
@@ -122,8 +122,8 @@ function binding({ isLexical, found }) {
 const PARTS = ['value', 'get', 'set'];
 const RANK = { __proto__: null, PRIMITIVE: 0, KNOWN: 1, FUNCTION: 2, CLASS: 3, OTHER: 4 };
 
-// Ranks the roots; returns the members of the classes among them. A method
-// comes with its class, and so not before it.
+// Ranks the roots; returns the members of the classes among them. A method comes with its
+// class, and so not before it.
 function rank(roots, provided) {
   for (let i = 0; i < roots.length; i++) roots[i].rank = rankOf(roots[i], provided);
   const members = membersOf(roots);
@@ -150,8 +150,8 @@ function rankOf({ found }, provided) {
   return code.isClassSource(safe.sourceOf(value)) ? RANK.CLASS : RANK.FUNCTION;
 }
 
-// The methods and accessors that come with the classes among the roots, by
-// function: {owner, part, key}.
+// The methods and accessors that come with the classes among the roots, by function:
+// {owner, part, key}.
 function membersOf(roots) {
   const members = new safe.Map();
   for (let i = 0; i < roots.length; i++) {

@@ -1,14 +1,14 @@
 'use strict';
-// Functions and classes that were typed, as source text that makes them again.
+// Source text that creates functions and classes again that were typed.
 //
-// That is the truth only if the text has the same meaning at top level: V8 is
-// asked, through the inspector, which scopes a function lives in, and one that
-// sees the local variables of another is refused. What an arrow function means
-// by `this` and a method by `super` is in no scope, and is refused, too.
+// This is only correct if the text has the same meaning at top level: V8 is asked,
+// through the inspector, in which scopes a function lives, and one that sees the local
+// variables of another is refused. The `this` of an arrow function and the `super` of a
+// method are in no scope, so these are refused too.
 //
-// Invariant: nothing of the user's is run. The inspector describes the
-// properties of what it is asked about, and for that may call a getter: so a
-// function whose properties are not plain is not asked about.
+// Invariant: none of the user's code runs. The inspector describes the properties of the
+// objects it is asked about, and may call a getter for that; so a function whose
+// properties are not plain is not asked about.
 
 const inspector = require('node:inspector');
 const { Script } = require('node:vm');
@@ -16,8 +16,8 @@ const { isProxy, isNativeError, isDate, isRegExp } = require('node:util').types;
 const safe = require('./safe.js');
 const { meaningOf } = require('./state.js');
 
-// Where the inspector finds what it is asked about. Not writable by user code,
-// and empty except in the middle of a question.
+// Where the inspector finds the object it is asked about. Not writable by user code, and
+// empty except during a question.
 const HOLDER = '\u200ccarried';
 const FUNCTION = /^(?:async\s+)?function\b\s*(\*?)\s*([\p{ID_Start}$_\\][\p{ID_Continue}$\u200c\u200d\\]*)?/u;
 const OWN_NAME = /^(?:class|(?:async\s+)?function\b\s*\*?)\s*([\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*)/u;
@@ -35,7 +35,7 @@ const post = safe.uncurry(inspector.Session.prototype.post);
 const get = safe.uncurry(Map.prototype.get);
 const set = safe.uncurry(Map.prototype.set);
 
-// Made before any user code: to make one, Node iterates over an array.
+// Created before any user code: Node iterates over an array to create one.
 const session = new inspector.Session();
 
 let held = null;
@@ -70,9 +70,9 @@ function compiles(text) {
   }
 }
 
-// Whether describing `value` runs nothing of the user's. Of an error the
-// inspector reads the stack, of a date the text; and to see whether an object
-// is like an array it reads `splice`, and then a `length` of its own.
+// Whether describing `value` runs none of the user's code. The inspector reads the stack
+// of an error and the text of a date; and to see whether an object is like an array, it
+// reads `splice`, and then an own `length`.
 function isQuiet(value) {
   if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return true;
   if (isNativeError(value) || isDate(value) || isRegExp(value)) return false;
@@ -98,8 +98,8 @@ function hasQuietProperties(fn) {
   return true;
 }
 
-// Private names that V8 takes for such: written apart from their sign, a
-// program breaks, but not a string or a comment.
+// Whether V8 sees private names in the source: separating a name from its sign breaks a
+// program, but not a string or a comment.
 function hasPrivateNames(source) {
   PRIVATE.lastIndex = 0;
   for (let i = 0; i < PRIVATE_LIMIT; i++) {
@@ -111,8 +111,8 @@ function hasPrivateNames(source) {
   return true;
 }
 
-// A variable of the scope that the source may mean, or null. Within a class
-// or a function expression its own name is itself.
+// A variable of the scope that the source may refer to, or null. Within a class or a
+// function expression, its own name means itself.
 function usedLocal(fn, source, scope) {
   const names = safe.ownKeys(scope);
   const own = safe.exec(OWN_NAME, source)?.[1];
@@ -160,7 +160,7 @@ class Sources {
     connect(session);
   }
 
-  // The names of an array's or a view's properties that are no elements.
+  // The names of an array's or a view's properties that are not elements.
   names(array) {
     this.connect();
     const names = safe.list();
@@ -174,8 +174,8 @@ class Sources {
     return names;
   }
 
-  // The local scopes around a function, each as an object of its variables, or
-  // null if they cannot be seen.
+  // The local scopes around a function, each as an object of its variables, or null if
+  // they cannot be read.
   scopes(fn) {
     this.connect();
     try {
@@ -189,7 +189,7 @@ class Sources {
     }
   }
 
-  // Taken as they are: the inspector would describe the variables' values.
+  // Taken directly: the inspector would describe the variables' values.
   locals(scopes) {
     const found = safe.list();
     const take = this.handle((scope) => {
@@ -217,7 +217,7 @@ class Sources {
     return objectId === undefined ? null : this.ask('Runtime.getProperties', { objectId, ownProperties: true });
   }
 
-  // {source, form, declared, isStrict, hasPrivate, parent} or {problem}, of a function
+  // {source, form, declared, isStrict, hasPrivate, parent} or {problem}, for a function
   // that is not a Proxy.
   describe(fn) {
     let found = get(this.known, fn);
@@ -254,7 +254,7 @@ class Sources {
     const head = safe.exec(FUNCTION, source);
     const described = { source, form: 'expression', declared: null, isStrict: false, hasPrivate: false };
     if (head !== null && compiles(`(${source}\n)`)) {
-      // V8 gives only sloppy functions these properties, and no others.
+      // V8 gives these properties only to sloppy functions.
       const isPlain = head[1] === '' && safe.startsWith(source, 'function');
       described.isStrict = isPlain && safe.getOwn(fn, 'arguments') === undefined;
       described.declared = declaredName(fn, head[2]);
@@ -271,9 +271,9 @@ class Sources {
   }
 }
 
-// Whether an arrow function means the `this` or `arguments` of the code around
-// it, and not those of a function within it. In a static block the latter is
-// refused by V8, and `this` is no more than another word for it.
+// Whether an arrow function uses the `this` or `arguments` of the code around it, and not
+// those of a function within it. V8 refuses `arguments` in a static block, so each `this`
+// is replaced by `arguments` and the result is compiled there.
 function usesOutside(source) {
   if (safe.exec(OF_OUTSIDE, source) === null) return false;
   const word = /\bthis\b/g;
@@ -286,15 +286,15 @@ function usesOutside(source) {
   return !compiles(`(class { static { (${out}${safe.slice(source, from)}\n) } })`);
 }
 
-// The local name of the class that a class extends, as in a mixin; '' if its
-// parent goes by the same name at top level.
+// The local name of the class that a class extends, as in a mixin; '' if its parent has
+// the same name at top level.
 function parentName(fn, source) {
   const name = safe.exec(EXTENDS, source)?.[1];
   return name === undefined || meaningOf(name) === safe.getPrototypeOf(fn) ? '' : name;
 }
 
-// The name under which a function was declared, not only made: within it, that
-// name means whatever the global name means.
+// The name under which a function was declared, not only created: within it, that name
+// means whatever the global name means.
 function declaredName(fn, name) {
   if (name === undefined) return null;
   const own = safe.getOwn(globalThis, name);

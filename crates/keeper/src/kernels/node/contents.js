@@ -1,6 +1,6 @@
 'use strict';
-// What objects of each kind hold, and which of their properties are theirs to
-// carry. The counterpart of `graph`, which knows what all objects have alike.
+// The contents of objects of each kind, and which of their properties are carried. The
+// counterpart of `graph`, which handles what all objects have in common.
 
 const { types } = require('node:util');
 const safe = require('./safe.js');
@@ -43,19 +43,19 @@ const { isProxy } = types;
 const hasOwn = safe.uncurry(Object.prototype.hasOwnProperty);
 const isIndex = (key) => typeof key === 'string' && safe.exec(/^(?:0|[1-9]\d*)$/, key) !== null && +key < 2 ** 32 - 1;
 const symbolsOf = Object.getOwnPropertySymbols;
-// Elements of which a list of keys costs nothing.
+// Number of elements up to which listing the keys costs nothing.
 const FEW = 1000;
-// Elements that are looked at to tell whether an array is mostly holes.
+// Number of elements that are checked to see whether an array is mostly holes.
 const SAMPLES = 256;
 
 let refuse = null;
 
-// Set by `graph`, which knows how an obstacle is told.
+// Set by `graph`, which knows how to report an obstacle.
 function install(obstacle) {
   refuse = obstacle;
 }
 
-// What it takes to make the object.
+// Writes what is needed to create the object.
 function make(graph, value, kind) {
   const { writer } = graph;
   if (kind === KIND.ARRAY) writer.count(value.length);
@@ -92,7 +92,7 @@ function unbox(value) {
   throw refuse('a boxed value of an unknown kind cannot be carried');
 }
 
-// What the object holds besides properties.
+// Writes what the object holds besides properties.
 function fill(graph, value, kind, isSparse) {
   if (kind === KIND.ARRAY && !isSparse) fillArray(graph, value);
   else if (kind === KIND.MAP || kind === KIND.SET) fillEntries(graph, value, kind);
@@ -105,8 +105,8 @@ function fill(graph, value, kind, isSparse) {
   } else if (kind === KIND.CLASS || kind === KIND.PROTOTYPE) fillMembers(graph, value, kind);
 }
 
-// The keys that have to come with the source: a computed one may mean something
-// else when the class is made again.
+// The keys that must come with the source: a computed key may mean something else when
+// the class is created again.
 function fillMembers(graph, value, kind) {
   const owner = kind === KIND.CLASS ? value : safe.getOwn(value, 'constructor').value;
   const all = safe.ownKeys(value);
@@ -151,8 +151,8 @@ function fillEntries(graph, value, kind) {
 
 let stacksAreQuiet = false;
 
-// Runs `fn` while an error's stack can be read without calling a function of
-// the user's. V8 writes a stack when it is first read.
+// Runs `fn` while an error's stack can be read without calling a user's function. V8
+// builds a stack when it is first read.
 function withQuietStacks(fn) {
   const { Error } = safe;
   const before = safe.getOwn(Error, 'prepareStackTrace');
@@ -187,7 +187,7 @@ function stackOf(error) {
   return typeof stack === 'string' ? stack : undefined;
 }
 
-// The head of a stack has the error's name and message.
+// The first lines of a stack contain the error's name and message.
 function isNamedQuietly(error, key) {
   for (let object = error; object !== null; object = safe.getPrototypeOf(object)) {
     if (isProxy(object)) return false;
@@ -201,7 +201,7 @@ function isNamedQuietly(error, key) {
 
 const OF_FUNCTIONS = { __proto__: null, length: true, prototype: true, arguments: true, caller: true };
 
-// The keys of the properties that are carried as such.
+// The keys of the properties that are carried as properties.
 function keysOf(graph, value, kind) {
   const all = kind === KIND.ARRAY || kind === KIND.VIEW ? namedKeys(graph, value, kind) : safe.ownKeys(value);
   if (kind === KIND.OBJECT || kind === KIND.MAP || kind === KIND.SET || kind === KIND.DATE || kind === KIND.BUFFER) return all;
@@ -210,8 +210,8 @@ function keysOf(graph, value, kind) {
   return keys;
 }
 
-// The keys that are no elements. To list all would make a string of each
-// number: that takes long, and for tens of millions it fails.
+// The keys that are not elements. Listing all keys would create a string for each number:
+// that takes long, and fails for tens of millions.
 function namedKeys(graph, value, kind) {
   const length = kind === KIND.ARRAY ? value.length : types.isDataView(value) ? 0 : typed.length(value);
   if (length > FEW) {

@@ -1,9 +1,9 @@
 'use strict';
-// Reads one import declaration and writes the awaited call that stands for it.
+// Reads one import declaration and writes the awaited call that replaces it.
 //
-// It is given the place of an `import` token that V8 has refused, so what
-// follows is meant as a declaration: names, braces, strings and comments only.
-// What does not fit that grammar gives null, and the user sees V8's own error.
+// It gets the position of an `import` token that V8 has refused, so what follows is meant
+// as a declaration: names, braces, strings and comments only. If the text does not fit
+// that grammar, the result is null, and the user sees V8's own error.
 
 const safe = require('./safe.js');
 

@@ -5,34 +5,35 @@
 // 1 and opening a path puts that path at 1: children, native addons and
 // fs.writeSync(1) then reach the run's own pipe with nothing patched.
 //
-// Invariant: after `place`, the descriptor is the path asked for, or `place`
-// has said which other descriptor holds it. Another thread (libuv's pool, a
-// Worker) may open a file in the instant between close and open and so get the
-// number; that file is then left alone.
+// Invariant: after `place`, the descriptor refers to the requested path, or `place` has
+// returned which other descriptor does. Another thread (libuv's pool, a Worker) may open
+// a file in the instant between close and open and so get the number; that file is then
+// left alone.
 
 const safe = require('./safe.js');
 const files = require('./files.js');
 
 const { O_NOCTTY, O_RDONLY, O_WRONLY } = files.constants;
 
-// How long a full non-blocking pipe is left to drain before the next try.
+// How long to wait for a full non-blocking pipe to drain before the next attempt.
 const DRAIN_MS = 1;
 const nap = new safe.Int32Array(new safe.SharedArrayBuffer(4));
 
 const FAILED = -1;
 const NULL = '/dev/null';
-// Whether /dev/null is at 0, 1, 2; a stat each run would cost more than all else.
+// Whether /dev/null is at 0, 1, 2; a stat in each run would cost more than everything
+// else.
 const isNull = [false, false, false];
 const isTouched = [false, false, false];
 
-// What took one of 0, 1, 2 from us, by descriptor: {dev, ino}.
+// The file that took one of 0, 1, 2 from us, by descriptor: {dev, ino}.
 const taken = { __proto__: null };
 
 function close(fd) {
   try {
     files.close(fd);
   } catch {
-    // Already closed by user code: closed is what was wanted.
+    // Already closed by user code, which has the same effect.
   }
 }
 
@@ -58,15 +59,15 @@ function noteThief(fd) {
   }
 }
 
-// User code has closed `fd`, and it or another thread may have opened something
-// else there.
+// Notes that user code has closed `fd`, and that it or another thread may have opened
+// something else there.
 function touch(fd) {
   isNull[fd] = false;
   isTouched[fd] = true;
 }
 
-// Descriptors without a name in the file system belong to an event loop; user
-// code cannot have opened one by number, and closing one aborts the process.
+// Descriptors without a name in the file system belong to an event loop; user code cannot
+// have opened one by number, and closing one aborts the process.
 function isLoops(fd) {
   try {
     return safe.exec(/^(?:anon_inode|pipe):/, files.readlink(`/proc/self/fd/${fd}`)) !== null;
@@ -83,11 +84,11 @@ function checkTouched(fd) {
 // Puts `path` at descriptor `fd` (0, 1 or 2) and returns the descriptor that
 // holds it: `fd`, or a higher one if another thread was faster.
 function place(fd, path) {
-  // A terminal must not become ours: its end would be ours, too.
+  // A terminal must not become our controlling terminal: its hang-up would end us too.
   const flags = (fd === 0 ? O_RDONLY : O_WRONLY) | O_NOCTTY;
   if (isTouched[fd]) checkTouched(fd);
   if (isStillTaken(fd)) return files.open(path, flags);
-  // Most runs have no input: 0 stays what it was.
+  // Most runs have no input: 0 stays as it was.
   if (path === NULL && isNull[fd]) return fd;
   isNull[fd] = false;
   close(fd);
@@ -103,14 +104,14 @@ function placeNull(fd) {
   if (got > 2) close(got);
 }
 
-// A lower standard descriptor was free (user code closed it); it keeps what
-// was opened there, since leaving it free would hand it to the next open().
+// A lower standard descriptor was free (user code closed it); it keeps what was opened
+// there, since the next open() would get it otherwise.
 function fillBelow(path, flags) {
   return files.open(path, flags);
 }
 
-// Writes all of `buffer`. Blocks while the pipe is full: the keeper drains it.
-// Returns false if nobody can read it any more, or the descriptor is not open.
+// Writes all of `buffer`. Blocks while the pipe is full: the keeper drains it. Returns
+// false if it has no reader any more, or the descriptor is not open.
 function writeAll(fd, buffer) {
   let at = 0;
   const end = safe.lengthOf(buffer);
@@ -122,7 +123,7 @@ function writeAll(fd, buffer) {
   return true;
 }
 
-// The same for a text that has a character for each byte.
+// Does the same for a text with one character per byte.
 function writeText(fd, text) {
   let rest = text;
   while (rest !== '') {

@@ -1,15 +1,15 @@
 'use strict';
-// Loads the parts of the kernel that lie next to this file, then hides.
+// Loads the parts of the kernel from the directory of this file, then hides.
 //
 // Launch: node --no-force-async-hooks-checks DIR/driver.js DIR
 //
 // Invariants:
-// - Node's module system knows no part of ours: a module that it has loaded is
-//   found from any other (require.main, require.cache, children), and then the
-//   functions that report a run could be exchanged;
-// - all parts are loaded before any user code, with everything that they need of
-//   Node: a later `require` would go through functions that user code can patch;
-// - what a part exports is frozen.
+// - Node's module system knows none of our parts: a module that it has loaded can be
+//   found from any other (require.main, require.cache, children), and then the functions
+//   that report a run could be replaced;
+// - all parts are loaded before any user code, with everything that they need from Node:
+//   a later `require` would go through functions that user code can patch;
+// - the exports of a part are frozen.
 
 const { readFileSync } = require('node:fs');
 const Module = require('node:module');
@@ -29,7 +29,7 @@ function load(name) {
   return parts[name];
 }
 
-// As in a process that was started without a script.
+// Looks like a process that was started without a script.
 function hide() {
   process.argv = [process.execPath];
   process.execArgv = [];

@@ -1,9 +1,8 @@
 'use strict';
-// Environment variables: those of one run, and what has become of those that
-// the kernel was started with.
+// Environment variables: those of one run, and the changes since the kernel's start.
 //
-// process.env itself is native and runs no user code; user code may put another
-// object in its place, so it is kept here.
+// process.env itself is native and runs no user code; user code may replace it with
+// another object, so it is kept here.
 
 const safe = require('./safe.js');
 
@@ -15,7 +14,7 @@ function install() {
   for (let i = 0; i < keys.length; i++) before[keys[i]] = variables[keys[i]];
 }
 
-// Sets variables for the time of a run; returns what `restore` needs.
+// Sets variables for the duration of a run; returns what `restore` needs.
 function set(given) {
   const old = { __proto__: null };
   const keys = safe.ownKeys(given);
@@ -36,7 +35,7 @@ function restore(old) {
   }
 }
 
-// What differs from the start: {changed, removed}.
+// The difference from the start: {changed, removed}.
 function changes() {
   const changed = { __proto__: null };
   const removed = safe.list();

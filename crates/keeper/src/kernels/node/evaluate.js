@@ -23,7 +23,7 @@ const { guarded } = require('./interrupt.js');
 
 const { onInit } = promiseHooks;
 const session = new inspector.Session();
-// Made before any user code: to make one, Node iterates over an array.
+// Created before any user code: Node iterates over an array to create one.
 const asking = new inspector.Session();
 const connect = safe.uncurry(inspector.Session.prototype.connect);
 const disconnect = safe.uncurry(inspector.Session.prototype.disconnect);
@@ -35,18 +35,18 @@ const PLAIN = { __proto__: null, displayErrors: false };
 
 const UNKNOWN = safe.freeze({ __proto__: null, value: undefined });
 
-// Thrown into user code, which may look at it.
+// Thrown into user code, which may inspect it.
 const ALREADY_BEGUN = new RangeError('the run has begun already');
 safe.defineProperty(ALREADY_BEGUN, 'stack', { __proto__: null, value: 'RangeError: the run has begun already' });
 
 const sourceName = (id) => `<run-${id}>`;
 
-// Words that a plain script either does not know, or treats otherwise than
-// REPL mode does. Found in a string they cost a little time, nothing else.
+// Words that a plain script does not know, or treats differently from REPL mode. A match
+// in a string only costs a little time.
 const NEEDS_REPL = /\b(?:let|const|class|await|import|using|export)\b/;
 
-// A text that does without REPL mode runs several times faster as a script:
-// var and function mean the same there, and so does its value.
+// A text that does not need REPL mode runs several times faster as a script: var and
+// function mean the same there, and its value is the same.
 function evaluatePlain(text, id, enter, settled) {
   let script;
   try {
@@ -54,8 +54,8 @@ function evaluatePlain(text, id, enter, settled) {
   } catch {
     return false;
   }
-  // Async hooks show user code what a tick is called with (nothing), and the function
-  // itself, which runs the text once.
+  // Async hooks show user code the arguments of a tick (none) and the function itself,
+  // which runs the text only once.
   let hasBegun = false;
   enter(() => safe.nextTick(() => {
     if (hasBegun) return;
@@ -72,7 +72,7 @@ function runPlain(script, text, id, enter, settled) {
   } catch (thrown) {
     outcome = isClash(thrown) ? null : { __proto__: null, thrown };
   }
-  // A name is declared by let or class: nothing has run yet.
+  // The name is declared by let or class: nothing has run yet.
   if (outcome === null) evaluateRepl(text, id, enter, settled);
   else settled(outcome);
 }
@@ -86,16 +86,16 @@ function evaluate(text, id, enter, settled) {
   return evaluateRepl(text, id, enter, settled);
 }
 
-// Calls `enter(fn)` to run `fn` in the context of the run, and later
-// `settled(outcome)`: {value} | {thrown} | {syntax} | {ended} (by termination).
-// Returns a function that ends the evaluation's hold on the inspector; it is
-// called when the synchronous part is over, however it ended.
+// Calls `enter(fn)` to run `fn` in the context of the run, and later `settled(outcome)`:
+// {value} | {thrown} | {syntax} | {ended} (by termination). Returns a function that ends
+// the evaluation's use of the inspector; it is called when the synchronous part is over,
+// however it ended.
 function evaluateRepl(text, id, enter, settled) {
   const state = { promise: null, answer: null, stop: null, closed: false };
   let expression = `${text}\n//# sourceURL=${sourceName(id)}`;
   const params = {
     __proto__: null,
-    // Read by each post: what user code finds in its tick runs the text once.
+    // Read by each post: what user code finds in its tick runs the text only once.
     get expression() {
       if (expression === null) throw ALREADY_BEGUN;
       const once = expression;
@@ -139,7 +139,7 @@ function settle(state, settled) {
   } else if (promise === null || (answer !== null && isTerminated(answer.error))) {
     settled({ __proto__: null, ended: true });
   } else {
-    // Then it is not asked what kind of promise is to follow it.
+    // Makes `then` create an ordinary promise, without a lookup that user code can change.
     safe.defineProperty(promise, 'constructor', UNKNOWN);
     safe.then(
       promise,
@@ -149,8 +149,8 @@ function settle(state, settled) {
   }
 }
 
-// V8 also gives up waiting for a promise whose constructor user code has changed;
-// the promise itself is as good as any.
+// V8 also stops waiting for a promise whose constructor user code has changed; the
+// promise itself is still usable.
 function isTerminated(error) {
   return safe.includes(`${safe.getOwn(error, 'message')?.value}`, 'terminated');
 }
@@ -160,8 +160,8 @@ function unwrap(wrapped) {
   return own === undefined ? wrapped : own.value;
 }
 
-// Asks the inspector for something that runs no user code; the answer is
-// there when post returns.
+// Asks the inspector for something that runs no user code; the answer is there when post
+// returns.
 function ask(method, params) {
   let answer;
   connect(asking);

@@ -1,10 +1,10 @@
 'use strict';
 // The driver's own use of files.
 //
-// Node's functions call native ones by name, in an object that user code gets
-// from process.binding('fs'); programs that mock a file system exchange them
-// there. So that object gives the driver the native function and everybody else
-// what was last put there.
+// Node's functions call native ones by name, in an object that user code gets from
+// process.binding('fs'); programs that mock a file system replace them there. So that
+// object gives the driver the native function, and all other code what was last put
+// there.
 
 const fs = require('node:fs');
 const safe = require('./safe.js');
@@ -12,8 +12,8 @@ const safe = require('./safe.js');
 // What the functions below call, in any version of Node.
 const NATIVE = ['open', 'openFileHandle', 'close', 'fstat', 'lstat', 'stat', 'read', 'readlink', 'readFileUtf8', 'writeString', 'writeBuffer'];
 
-// Whether the driver is at it. Not a count: a write that is terminated half-way
-// must not leave it up for good.
+// Whether the driver is using it. Not a count: a write that is terminated half-way must
+// not leave it raised for good.
 let isOurs = false;
 
 function nativeFunctions() {

@@ -1,18 +1,18 @@
 'use strict';
 // Writes values, with everything that they refer to, as the bytes of a dump.
 //
-// A value is a *slot*: a primitive, the number of an object that was seen
-// before, or a new object. A new object's slot has what it takes to make it,
-// empty; its *body* (prototype, entries, properties) follows when all slots
-// before it are written. So objects may refer to each other in circles and be
-// nested to any depth, and neither side recurses.
+// A value is a *slot*: a primitive, the number of an object that was seen before, or a
+// new object. The slot of a new object contains what is needed to create it, empty; its
+// *body* (prototype, entries, properties) follows when all slots before it are written.
+// So objects may refer to each other in circles and be nested to any depth, and neither
+// side recurses.
 //
 // Invariants:
-// - nothing of the user's runs: properties are read as descriptors, kinds are
-//   found out by brand, and a Proxy is never touched;
-// - a root that holds something that cannot be carried leaves no trace, and is
-//   refused with the path to it; objects that it shares are written with the
-//   next root that can be carried.
+// - none of the user's code runs: properties are read as descriptors, kinds are detected
+//   by brand, and a Proxy is never touched;
+// - a root that holds something that cannot be carried leaves no trace, and is refused
+//   with the path to it; objects that it shares are written with the next root that can
+//   be carried.
 
 const { types } = require('node:util');
 const safe = require('./safe.js');
@@ -38,7 +38,7 @@ const FUNCTION_PROTOTYPES = [
   Object.getPrototypeOf(function* () {}),
   Object.getPrototypeOf(async function* () {}),
 ];
-// How many of the objects on the way to an obstacle are remembered for it.
+// How many of the objects on the path to an obstacle are remembered for it.
 const REMEMBERED = 32;
 const PATH_LIMIT = 160;
 
@@ -68,8 +68,7 @@ class Graph {
     this.step = null;
   }
 
-  // Writes a root. Returns null, or why it cannot be carried: then nothing of
-  // it is kept.
+  // Writes a root. Returns null, or why it cannot be carried: then nothing of it is kept.
   attempt(name, value) {
     const first = this.objects.length;
     const modules = this.modules.length;
@@ -90,7 +89,7 @@ class Graph {
     }
   }
 
-  // The path to where an obstacle was met; the objects on it are remembered.
+  // Returns the path to an obstacle, and remembers the objects on it.
   blame(obstacle) {
     let path = this.step === null ? obstacle.suffix : stepText(this.step) + obstacle.suffix;
     let remembered = 0;
@@ -167,8 +166,8 @@ class Graph {
     return kind;
   }
 
-  // Writes what it takes to make the object. Objects that must be there before
-  // it are written within, and have lower numbers.
+  // Writes what is needed to create the object. Objects that must exist before it are
+  // written within, and have lower numbers.
   make(value) {
     if (typeof value === 'symbol') return this.makeSymbol(value);
     if (isProxy(value)) throw new Obstacle('a Proxy cannot be carried');
@@ -285,7 +284,7 @@ class Graph {
     if (this.hasPrivate(maker, known)) throw new Obstacle(`an instance of ${name}, whose private fields cannot be read`);
   }
 
-  // Iterators and the like have no maker, but a tag and native methods.
+  // Iterators and similar objects have no maker, but a tag and native methods.
   checkTag(prototype, kind) {
     const tag = safe.getOwn(prototype, toStringTag)?.value;
     const next = safe.getOwn(prototype, 'next')?.value;
@@ -322,7 +321,7 @@ class Graph {
     this.step = null;
   }
 
-  // The prototype, if it is not the one that such an object has by itself.
+  // The prototype, if it differs from the default for such an object.
   ownPrototype(value, kind) {
     if (kind === KIND.CLASS || kind === KIND.PROTOTYPE) return undefined;
     const prototype = safe.getPrototypeOf(value);
@@ -343,7 +342,7 @@ class Graph {
       const key = keys[i];
       this.step = key;
       this.key(key);
-      // Own and plain, so that reading it runs nothing.
+      // Own and plain, so reading it runs no code.
       if (isDescribed) this.described(safe.getOwn(value, key));
       else this.slot(value[key]);
     }
@@ -362,7 +361,7 @@ class Graph {
     this.slot(found.set);
   }
 
-  // Names of properties, each written once in a root.
+  // Names of properties; each is written once per root.
   key(key) {
     const { writer } = this;
     if (typeof key === 'symbol') {
@@ -394,7 +393,7 @@ function nameOf(fn) {
   return typeof name === 'string' ? name : '';
 }
 
-// The class that an object is the prototype of, or null.
+// The class whose prototype an object is, or null.
 function classOf(object) {
   const maker = safe.getOwn(object, 'constructor')?.value;
   if (typeof maker !== 'function' || isProxy(maker) || !hasOwn(maker, 'prototype')) return null;

@@ -1,14 +1,14 @@
 'use strict';
 // import and require, resolved from the working directory.
 //
-// Code that V8 evaluates in REPL mode has no module loader behind import(), and
-// no import declarations, so both are rewritten to calls of a function of ours
-// whose name has the same length and looks the same (columns stay right).
+// Code that V8 evaluates in REPL mode has no module loader behind import(), and no import
+// declarations. So both are rewritten to calls of our function, whose name has the same
+// length and looks the same (columns stay right).
 //
-// Invariant: V8's own parser decides what is code. A place in the text is
-// touched only if V8 has refused exactly that token, or if breaking it breaks
-// the program; strings, templates, regular expressions, comments, and methods
-// that happen to be called import are left alone.
+// Invariant: V8's own parser decides what is code. A place in the text is changed only if
+// V8 has refused exactly that token, or if breaking it breaks the program; strings,
+// templates, regular expressions, comments, and methods that happen to be called import
+// are left alone.
 
 const path = require('node:path');
 const Module = require('node:module');
@@ -24,7 +24,7 @@ const CANDIDATES_LIMIT = 500;
 const { createRequire, isBuiltin = (name) => safe.startsWith(name, 'node:') || Module.builtinModules.includes(name) } = Module;
 const resolveFilename = Module._resolveFilename;
 const loaded = new safe.Set();
-// What require and import gave, by value, with how to get it again.
+// The results of require and import, by value, with how to get them again.
 const modules = new safe.Map();
 const keepModule = safe.uncurry(Map.prototype.set);
 const isKept = safe.uncurry(Map.prototype.has);
@@ -40,8 +40,8 @@ function rewrite(text) {
   return rewriteCalls(rewriteDeclarations(text));
 }
 
-// Import declarations, one refused token at a time, each replaced in its place
-// and over the same lines.
+// Replaces import declarations, one refused token at a time, in place and over the same
+// lines.
 function rewriteDeclarations(text) {
   let out = text;
   for (let i = 0; i < CANDIDATES_LIMIT; i++) {
@@ -68,8 +68,8 @@ function rewriteCalls(text) {
   return out;
 }
 
-// `im ort(` is legal in a string or a comment but never in code; a method
-// called import is code too, but takes no number for a parameter.
+// `im ort(` is legal in a string or a comment but never in code; a method called import
+// is code too, but takes no number as a parameter.
 function isImportCall(text, at) {
   if (parseError(splice(text, at, 'im ort')) === null) return false;
   const paren = safe.indexOf(text, '(', at);
@@ -81,7 +81,7 @@ function splice(text, at, word) {
   return safe.slice(text, 0, at) + word + safe.slice(text, at + word.length);
 }
 
-// The working directory may have been removed; then the last one will do.
+// The working directory may have been removed; then the last one is used.
 function currentDirectory() {
   try {
     return process.cwd();
@@ -90,8 +90,8 @@ function currentDirectory() {
   }
 }
 
-// A module that stands for the text of a run: it lies in the working directory
-// and is never written there.
+// A module that stands for the text of a run: it is located in the working directory, but
+// never written there.
 function baseFor(cwd) {
   if (base.cwd === cwd) return base;
   const filename = path.join(cwd, '[run]');
@@ -135,14 +135,14 @@ function fullName(name, require) {
   }
 }
 
-// JSON is data: it may have been changed since, and goes by its value.
+// JSON is data: it may have changed since, and is carried by its value.
 function noteModule(value, how, name, options) {
   if (isKept(modules, value) || safe.exec(/\.json$/, name) !== null) return;
   keepModule(modules, value, { __proto__: null, how, name, options });
 }
 
-// What import(name, options) and import declarations in a user's text become.
-// `names` are the exports that a declaration asks for.
+// Replaces import(name, options) and import declarations in a user's text. `names` are
+// the exports that a declaration requests.
 async function load(name, options, names) {
   const { importer, require } = baseFor(currentDirectory());
   const namespace = await importer(name, options);
@@ -159,8 +159,8 @@ function requireNames(namespace, specifier, names) {
   }
 }
 
-// Gives the user's globals a require, module and exports for the directory
-// that the run starts in, unless user code has put its own there.
+// Gives the user's globals a require, module and exports for the directory in which the
+// run starts, unless user code has put its own there.
 function refresh() {
   const { require, module } = baseFor(currentDirectory());
   if (require === lastRequire) return;
@@ -177,7 +177,7 @@ function setGlobal(name, value) {
   safe.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
 }
 
-// As in `node -e`: built-in modules by their names, loaded when first used.
+// As in `node -e`: built-in modules by their names, loaded on first use.
 function installBuiltins() {
   for (const name of Module.builtinModules) {
     if (name[0] === '_' || safe.includes(name, '/') || name in globalThis) continue;

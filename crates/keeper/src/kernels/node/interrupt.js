@@ -1,16 +1,16 @@
 'use strict';
-// Ends user code that will not end by itself: an endless loop on SIGINT, and
-// the synchronous rest of a callback after process.exit().
+// Ends user code that will not end by itself: an endless loop on SIGINT, and the
+// synchronous rest of a callback after process.exit().
 //
-// A signal handler in JavaScript runs only when the event loop does, so a
-// thread of its own (watcher.js) receives SIGINT and asks this thread, between
-// two instructions of whatever it executes, for a verdict. The main thread is
-// held in that question until the order to terminate is queued behind it:
-// otherwise the loop could end in between and the order would hit the driver.
+// A signal handler in JavaScript runs only when the event loop does. So a separate thread
+// (watcher.js) receives SIGINT and asks this thread, between two instructions of whatever
+// it executes, for a verdict. The main thread is held in that question until the order to
+// terminate is queued behind it: otherwise the loop could end in between and the order
+// would hit the driver.
 //
-// Termination cannot be caught and runs no `finally`, neither the user's nor
-// Node's; what Node keeps in such blocks (the stack of async ids) is put right
-// afterwards, in `recover`.
+// Termination cannot be caught and runs no `finally`, neither the user's nor Node's; what
+// Node keeps in such blocks (the stack of async ids) is repaired afterwards, in
+// `recover`.
 
 const path = require('node:path');
 const inspector = require('node:inspector');
@@ -24,16 +24,16 @@ const QUEUED = 2;
 const WATCHING = 3;
 const TERMINATE = 1;
 const SPARE = 2;
-// The watcher answers within microseconds; this bounds a watcher that died.
+// The watcher answers within microseconds; this limit is for a watcher that died.
 const QUEUE_MS = 1000;
-// Deep enough to find user code under what it has called.
+// Deep enough to find user code below what it has called.
 const FRAMES = 200;
-// Some ten times what a loaded machine takes.
+// About ten times what a loaded machine takes.
 const START_MS = 1000;
-// An event loop that turns at all is heard from much sooner.
+// An event loop that turns at all reports much sooner.
 const STUCK_MS = 200;
-// Not writable by user code and found without any lookup they can change. Who
-// calls it has to know the word; user code does not.
+// Not writable by user code, and found without any lookup that it can change. The caller
+// has to know the word; user code does not.
 const HOOK = '\u200csessile';
 const UUID = '/proc/sys/kernel/random/uuid';
 const word = newWord();
@@ -56,15 +56,14 @@ function newWord() {
   try {
     return files.readText(UUID);
   } catch {
-    // Hidden, perhaps by a sandbox: still more than a few lines find out.
+    // Hidden, perhaps by a sandbox: still too much to guess in a few lines.
     return `${process.hrtime.bigint()} ${Math.random()}`;
   }
 }
 
-// `interrupted` is called in the middle of user code and may only set plain
-// variables; `settled` is called from the event loop after it. `targetFile` is
-// where the keeper may write which run it signals for. `watching` is called when
-// the watcher's thread is up.
+// `interrupted` is called in the middle of user code and may only set plain variables;
+// `settled` is called from the event loop after it. `targetFile` is where the keeper may
+// write which run it signals for. `watching` is called when the watcher's thread is up.
 function install(targetFile, interrupted, settled, watching) {
   target = targetFile;
   onWatching = watching;
@@ -75,8 +74,8 @@ function install(targetFile, interrupted, settled, watching) {
   process.on('SIGINT', beforeWatching);
 }
 
-// Node before 24 aborts when the async id stack is not as expected, and offers
-// no other way to mend it; Node 24 needs only --no-force-async-hooks-checks.
+// Node before 24 aborts when the async id stack is not as expected, and offers no other
+// way to repair it; Node 24 needs only --no-force-async-hooks-checks.
 function openAsyncIds() {
   try {
     const { async_hook_fields: fields, constants, clearAsyncIdStack } = safe.quietly(() => process.binding('async_wrap'));
@@ -99,7 +98,7 @@ function watchSignals() {
   try {
     watcher = new Worker(path.join(__dirname, 'watcher.js'), {
       workerData: { memory: cells.buffer, hook: HOOK, word, target },
-      // A warning would be a message, and that would count as something alive.
+      // A warning would be a message, which would count as something alive.
       execArgv: ['--expose-internals', '--no-warnings'],
       argv: [],
       env: {},
@@ -113,7 +112,7 @@ function watchSignals() {
     watcher = false;
     return;
   }
-  // Not through EventEmitter.prototype, where user code could listen in.
+  // Not through EventEmitter.prototype, where user code could listen.
   safe.defineProperty(watcher, 'emit', { __proto__: null, value: heard });
   watcher.unref();
 }
@@ -123,13 +122,13 @@ function heard(event, kind) {
   return true;
 }
 
-// While a thread starts, it opens files of its own: a standard descriptor that
-// is free for an instant could become one of them.
+// While a thread starts, it opens files: a standard descriptor that is free for an
+// instant could become one of them.
 function isStarting() {
   return watcher !== null && watcher !== false && safe.AtomicsLoad(cells, WATCHING) === 0;
 }
 
-// Waits for its end; a watcher that does not come up is not waited for again.
+// Waits for the end of the start; a watcher that does not start is not waited for again.
 function awaitWatcher() {
   if (isStarting() && safe.AtomicsWait(cells, WATCHING, 0, START_MS) === 'timed-out') watcher = false;
 }
@@ -138,8 +137,8 @@ function afterSignal(kind) {
   // The event loop turns: whatever was terminated has been left completely.
   depth = 0;
   unheardSince = 0;
-  // From here on the watcher's own handle keeps the default action (death) off,
-  // and user code sees no listener of ours.
+  // From here on the watcher's own handle prevents the default action (death), and user
+  // code sees no listener of ours.
   if (kind === 'watching') {
     stopListening();
     onWatching();
@@ -161,8 +160,8 @@ function setRun(id) {
   safe.AtomicsStore(cells, RUN, id);
 }
 
-// Whether the keeper has signalled for this run, heard of or not: it writes that
-// down before it sends anything.
+// Whether the keeper has signalled for this run, even if the signal has not been noticed
+// yet: it records that before it sends anything.
 function isMeant(id) {
   try {
     return safe.NumberOf(files.readText(target)) === id;
@@ -171,20 +170,20 @@ function isMeant(id) {
   }
 }
 
-// From here on a signal is meant for what the driver does between runs; one
-// that comes too late does not hit the next run.
+// From here on a signal is meant for what the driver does between runs; one that comes
+// too late does not hit the next run.
 function aimBetweenRuns() {
   try {
     const fd = files.open(target, 'w', 0o600);
     files.write(fd, '0');
     files.close(fd);
   } catch {
-    // Then it is for whatever goes on when it comes.
+    // Then a signal hits whatever is going on when it comes.
   }
 }
 
-// Called by the watcher's question. `id` is the run that was current when the
-// signal came: a run that has started since is not to be hit.
+// Called by the watcher's question. `id` is the run that was current when the signal
+// came: a run that has started since must not be hit.
 function judge(id, said) {
   if (said !== word) return;
   let verdict = SPARE;
@@ -199,26 +198,26 @@ function judge(id, said) {
   if (verdict === TERMINATE) awaitOrder();
 }
 
-// Spins: the code that was interrupted may itself be in Atomics.wait, which
-// cannot be nested. It takes some tens of microseconds.
+// Spins: the interrupted code may itself be in Atomics.wait, which cannot be nested. It
+// takes some tens of microseconds.
 function awaitOrder() {
   const until = safe.now() + QUEUE_MS;
   while (safe.AtomicsLoad(cells, QUEUED) === 0 && safe.now() < until);
 }
 
-// Whether an earlier question's outcome still waits for the event loop: then it
-// is kept from turning by microtasks that never end, and only Node's own code
-// may be on the stack when the question comes. Not asked when no run is
-// current, since then Node may be about to hand us one.
+// Whether an earlier question's outcome still waits for the event loop: then endless
+// microtasks keep the loop from turning, and only Node's own code may be on the stack
+// when the question comes. Not checked when no run is current, since then Node may be
+// about to hand us one.
 function isStuck() {
   const now = safe.now();
   if (unheardSince === 0) unheardSince = now;
   return now - unheardSince > STUCK_MS;
 }
 
-// Whether such code is on the stack below the question itself. If the event
-// loop is idle, termination would hit the next innocent callback; if Node is
-// about to hand us a message, the message would be lost.
+// Whether such code is on the stack below the question itself. If the event loop is idle,
+// termination would hit the next innocent callback; if Node is about to hand us a
+// message, the message would be lost.
 function isOver(kind) {
   const { Error } = safe;
   const limit = safe.getOwn(Error, 'stackTraceLimit');
@@ -239,8 +238,8 @@ function isOver(kind) {
 
 const anyCode = (_, sites) => sites.length > 1;
 
-// The first site is the question's own. Built-ins have no line; what a promise
-// will continue is shown, but is not on the stack.
+// The first site is the question's own. Built-ins have no line; the continuation of a
+// promise is shown, but is not on the stack.
 function userCode(_, sites) {
   for (let i = 1; i < sites.length; i++) {
     const site = sites[i];
@@ -298,8 +297,8 @@ function guarded(fn) {
   };
 }
 
-// Runs code of the user's from within the driver: it may be terminated, and
-// then `depth` is as if it had returned.
+// Runs the user's code from within the driver: it may be terminated, and then `depth` is
+// as if it had returned.
 function unguarded(fn) {
   const before = depth;
   depth = 0;

@@ -5,9 +5,9 @@
 //   keeper ── ctl ──► driver: {"op":"run"|"state"|"input"|"dump"|"load"|"exit", …}, a line each
 //   keeper ◄─ rep ─── driver: {"op":"ready"|"done"|"state"|"input"|"dumped"|"loaded", …}
 //
-// Before it sends SIGINT the keeper may write the number of the run that it
-// means to DIR/interrupt, so that a run that starts just then is not hit. A dump
-// or a load puts 0 there: a signal ends them, but not the run that comes next.
+// Before it sends SIGINT, the keeper may write the number of the run that it means to
+// DIR/interrupt, so that a run that starts just then is not hit. A dump or a load puts 0
+// there: a signal ends them, but not the next run.
 //
 // Invariants:
 // - completion is reported on `rep` alone, after the run's output has been
@@ -19,8 +19,8 @@
 // - between the end of a run's code and the end of its report, nothing is called
 //   or looked up that user code may have put in the place of Node's own: not the
 //   methods of buffers, not the properties of Object.prototype.
-// It must not exit on an error of the user's, and must not write to 0, 1, 2
-// except for a run.
+// It must not exit on an error of the user, and must not write to 0, 1, 2 except for a
+// run.
 
 const net = require('node:net');
 const { signals } = require('node:os').constants;
@@ -49,15 +49,15 @@ const { Socket } = net;
 
 // Long texts come as files.
 const CHUNK = 64 * 1024;
-// The least that a run takes which starts a child and waits for it.
+// Minimum duration of a run that starts a child and waits for it.
 const WAIT_MS = 2;
 // Exit status of a run that was interrupted: 128 + SIGINT, as in a shell.
 const INTERRUPTED = 130;
 
-// One for each name that a text declares anew as something else.
+// One for each name that a text declares again as something else.
 const ATTEMPTS = 100;
 
-// The longest that a timer waits.
+// The longest delay of a timer.
 const FOREVER = 0x7fffffff;
 
 const control = { path: '', rest: '' };
@@ -66,8 +66,8 @@ const waiting = safe.list();
 
 let debuggers = null;
 let current = null;
-// What shows that the current run's report is ours. Here, where no object that
-// user code gets hold of leads.
+// Proves that the current run's report is ours. Here, where no object that user code can
+// get leads.
 let secret = '';
 
 // ---- channels
@@ -75,11 +75,12 @@ let secret = '';
 // User code cannot close these: see patches.js.
 function openControl() {
   const fd = files.open(control.path, O_RDONLY | O_NONBLOCK);
-  // Straight from the handle: no stream in between that user code could patch.
+  // Directly from the handle: no stream in between that user code could patch.
   const onread = { buffer: safe.bufferAlloc(CHUNK), callback: interrupt.guarded(receive) };
   const socket = new Socket({ fd, readable: true, writable: false, onread });
   socket.resume();
-  // User code is shown what keeps the event loop alive; `serve` does that otherwise.
+  // User code can see what keeps the event loop alive, so this does not; `serve` does
+  // that.
   socket.unref();
   socket.on('error', () => {});
   socket.on('close', () => safe.nextTick(openControl));
@@ -116,7 +117,7 @@ function obey(message) {
   } else if (message.op === 'state') {
     send(state.capture(imports.names()));
   } else if (message.op === 'input') {
-    // Nothing of the run's is being executed now; what it has queued counts as alive.
+    // None of the run's code is executing now; what it has queued counts as alive.
     const isGoing = current !== null && current.id === message.run && current.outcome === null;
     send({ __proto__: null, op: 'input', question: message.question, waits: isGoing && streams.awaitsInput(current) });
   } else if (message.op === 'dump') {
@@ -197,14 +198,14 @@ function attempt(run, text) {
   run.leave = evaluate(text, run.id, enter, interrupt.guarded((outcome) => evaluated(run, outcome)));
 }
 
-// As in Node's REPL, braces around all of a text are an object if they can be.
+// As in Node's REPL, a text in braces is an object if it can be.
 function withParens(text) {
   const isBraced = safe.exec(/^\s*\{[^]*\}\s*$/, text) !== null;
   return isBraced && parses(`(${text})`) ? `(${text})` : text;
 }
 
-// A byte order mark and a #! line are legal only at the start of a file, which
-// the text is not once it has been wrapped for a look at its syntax.
+// A byte order mark and a #! line are legal only at the start of a file, where the text
+// is no longer once it has been wrapped for a syntax check.
 function withoutPreamble(text) {
   const body = safe.charCodeAt(text, 0) === 0xfeff ? safe.slice(text, 1) : text;
   return safe.startsWith(body, '#!') ? `//${safe.slice(body, 2)}` : body;
@@ -223,7 +224,7 @@ function evaluated(run, outcome) {
   } else settle(run, { __proto__: null, kind: 'interrupted' });
 }
 
-// A text that V8 refused, before running any of it, because of a name that is
+// Retries a text that V8 refused, before running any of it, because of a name that is
 // declared as something else.
 function attemptAdapted(run, details) {
   const clash = safe.exec(/^SyntaxError: Identifier '(.+)' has already been declared$/, messageOf(details));
@@ -236,16 +237,16 @@ function attemptAdapted(run, details) {
   return true;
 }
 
-// Whether the run was signalled, though nobody has heard of it yet: its child
-// had the signal, too, and the end of that may come before the watcher has got
-// its word in. Not asked of a run that was too short to wait for anything.
+// Whether the run was signalled although no event has reported it yet: its child got the
+// signal too, and the child's end may come before the watcher's message. Not checked for
+// a run that was too short to wait for anything.
 function wasInterrupted(run) {
   if (run !== current || run.outcome !== null || safe.now() - run.began < WAIT_MS) return false;
   return interrupt.isMeant(run.id);
 }
 
-// An error counts even if the last expression had a value: it is found out
-// only when the microtasks are through.
+// An error counts even if the last expression had a value: it is only known once the
+// microtasks are done.
 function fail(run, thrown) {
   if (wasInterrupted(run)) {
     settle(run, { __proto__: null, kind: 'interrupted' });
@@ -265,8 +266,8 @@ function refuse(run, details) {
   settle(run, { __proto__: null, kind: 'error', error });
 }
 
-// The first outcome counts. It is reported when the ticks, microtasks and
-// rejections that the run has already queued are through.
+// The first outcome counts. It is reported when the ticks, microtasks and rejections that
+// the run has already queued are done.
 function settle(run, outcome) {
   if (run.outcome !== null) return;
   run.outcome = outcome;
@@ -329,7 +330,7 @@ function clearExitCode() {
   try {
     process.exitCode = undefined;
   } catch {
-    // User code has frozen process; then it has set no code either.
+    // User code has frozen process, so it has not set a code either.
   }
 }
 
@@ -343,9 +344,10 @@ function statusOf(code) {
   return code === undefined || code === null ? 0 : safe.NumberOf(code) & 0xff;
 }
 
-// ---- what would end the process, and here ends a run
+// ---- what would end the process, and only ends a run here
 
-// 'exit' handlers are not called: the process goes on. They are when it ends.
+// Does not call 'exit' handlers, because the process goes on. They are called when it
+// ends.
 function exit(code) {
   const run = streams.owner();
   if (code !== undefined) process.exitCode = code;
@@ -354,8 +356,8 @@ function exit(code) {
   interrupt.terminate();
 }
 
-// Node asks for this function by name when nobody caught an error; handlers of
-// the user's go first, as they do without us. Returning true keeps the process.
+// Node looks up this function by name when nothing has caught an error; the user's
+// handlers go first, as they do without us. Returning true keeps the process alive.
 function onUncaught(thrown, fromPromise) {
   if (countListeners(process, 'uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()) {
     try {
@@ -370,8 +372,8 @@ function onUncaught(thrown, fromPromise) {
   return true;
 }
 
-// Node's own handler also puts right what the callback that threw has left;
-// with a listener it lets the process live.
+// Node's own handler also cleans up after the callback that threw; with a listener it
+// lets the process live.
 function cleanUpAfter(thrown, fromPromise) {
   const handled = () => {};
   try {
@@ -405,9 +407,9 @@ function installExits() {
   process._fatalException = interrupt.guarded(onUncaught);
 }
 
-// SIGUSR1 would open the inspector, on a port that every program beside this one
-// can reach: whoever may send a signal would be within the kernel. This is no
-// listener that user code could find or remove; its own are called as ever.
+// SIGUSR1 would open the inspector on a port that every other program can reach: any
+// process that may send a signal would get into the kernel. This is not a listener that
+// user code could find or remove; its own listeners are called as usual.
 function refuseDebuggers() {
   const { noDeprecation } = process;
   try {

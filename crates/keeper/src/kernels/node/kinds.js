@@ -1,8 +1,8 @@
 'use strict';
-// The kinds of values in a dump, and what a value is one of.
+// The kinds of values in a dump, and how to determine them.
 //
-// Both sides of a dump go by the numbers here: they never change their
-// meaning within a version of the format.
+// Both sides of a dump use these numbers: their meaning never changes within a version of
+// the format.
 
 const { types } = require('node:util');
 const safe = require('./safe.js');
@@ -45,13 +45,12 @@ const KIND = {
   SYMBOL: 16,
 };
 
-// Of an object's body.
+// Flags of an object's body.
 const BODY = { __proto__: null, CLOSED: 1, PROTOTYPE: 2, DESCRIBED: 4, SPARSE: 8, FIXED_LENGTH: 16 };
-// Of a property.
+// Flags of a property.
 const PROPERTY = { __proto__: null, WRITABLE: 1, ENUMERABLE: 2, CONFIGURABLE: 4, ACCESSOR: 8 };
 
-// The prototypes that objects of a kind have by themselves. A view's depends on
-// what it views.
+// The default prototypes of objects of a kind. That of a view depends on its type.
 const PROTOTYPES = safe.list();
 PROTOTYPES[KIND.OBJECT] = Object.prototype;
 PROTOTYPES[KIND.ARRAY] = Array.prototype;
@@ -118,7 +117,7 @@ function kindOf(value) {
   return KIND.OBJECT;
 }
 
-// What things are called that a class of Node's makes.
+// Nouns for instances of Node's classes.
 const NOUNS = {
   __proto__: null,
   Socket: 'a socket',

@@ -1,12 +1,12 @@
 'use strict';
-// Values that every kernel has by itself, so that a dump need only name them:
-// the language's and Node's own objects, by their path from the global object,
-// and what modules export, by the module.
+// Values that every kernel has by itself, so that a dump only needs to name them: the
+// objects of the language and of Node, by their path from the global object, and the
+// exports of modules, by the module.
 //
-// The built-ins are listed before any user code runs: one that is replaced
-// later is not taken for the original, nor the new one for a built-in.
-// Properties are read as descriptors only: no getter is called, and nothing is
-// loaded that Node loads on first use.
+// The built-ins are listed before any user code runs: one that is replaced later is not
+// taken for the original, nor the new one for a built-in. Properties are read as
+// descriptors only: no getter is called, and nothing is loaded that Node loads on first
+// use.
 
 const fs = require('node:fs');
 const { isProxy } = require('node:util').types;
@@ -23,7 +23,7 @@ const NAMES = safe.split(
     'setTimeout setInterval setImmediate clearTimeout clearInterval clearImmediate queueMicrotask structuredClone WebAssembly',
   ' ',
 );
-// Too much below them, or loaded when looked at.
+// Too large below them, or loaded on access.
 const LEAVES = { __proto__: null, process: true, globalThis: true, WebAssembly: true };
 const GLOBAL_DEPTH = 2;
 const EXPORT_DEPTH = 2;
@@ -34,7 +34,7 @@ const get = safe.uncurry(Map.prototype.get);
 const set = safe.uncurry(Map.prototype.set);
 const has = safe.uncurry(Map.prototype.has);
 
-// Node's own getter, by which most use the module of this name.
+// Node's own getter, through which most code uses the module of this name.
 const filePromises = safe.uncurry(Object.getOwnPropertyDescriptor(fs, 'promises').get);
 const PROMISES = { __proto__: null, how: 'require', name: 'node:fs/promises', options: undefined };
 
@@ -58,19 +58,19 @@ function install() {
   listHidden();
 }
 
-// Node has these two behind getters of its own.
+// Node has these two behind its own getters.
 function original(name) {
   return name === 'process' || name === 'Buffer' ? globalThis[name] : safe.getOwn(globalThis, name)?.value;
 }
 
-// Those that have no path from the global object.
+// Built-ins without a path from the global object.
 function listHidden() {
   const samples = { __proto__: null, '%TypedArray%': Object.getPrototypeOf(Uint8Array) };
   for (const name of safe.ownKeys(samples)) list(builtins, samples[name], null, null, name, 1);
 }
 
-// `parent` is the entry of the object that has it at `key`; a path is put
-// together only when it is asked for.
+// `parent` is the entry of the object that has the value at `key`; a path is built only
+// on request.
 function list(map, value, module, parent, key, depth) {
   if (has(map, value)) return;
   const entry = { __proto__: null, module, parent, key };
@@ -84,8 +84,8 @@ function list(map, value, module, parent, key, depth) {
   }
 }
 
-// Data that a module of the user's exports may have been changed since, and
-// goes by its value.
+// Whether a value can be named. Data that a user's module exports may have changed since,
+// and is carried by its value.
 function isFixed(value, { module, parent, key }) {
   return isCore(module) || parent === null || typeof value === 'function' || key === 'prototype';
 }
@@ -108,8 +108,8 @@ function pathOf(entry) {
   return path;
 }
 
-// What can be named in one dump. `find` gives an entry, whose `module` is null
-// for a built-in.
+// What can be named in one dump. `find` returns an entry, whose `module` is null for a
+// built-in.
 class Known {
   constructor() {
     this.exports = new safe.Map();
@@ -128,7 +128,7 @@ class Known {
 
 const symbolName = (symbol) => get(wellKnown, symbol) ?? null;
 
-// Names of built-ins that user code has given another value.
+// Names of built-ins to which user code has assigned another value.
 function replaced() {
   const names = safe.list();
   for (let i = 0; i < originals.length; i++) {
@@ -144,7 +144,7 @@ function builtin(name) {
   return undefined;
 }
 
-// The value at a path of this kernel, or undefined.
+// The value at a path in this kernel, or undefined.
 function follow(start, path) {
   let value = start;
   for (let i = 0; i < path.length; i++) {

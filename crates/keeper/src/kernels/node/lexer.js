@@ -1,12 +1,10 @@
 'use strict';
-// Splits a text into the tokens that stand outside all brackets, which is
-// where top-level declarations are.
+// Splits a text into the tokens outside all brackets, where top-level declarations are.
 //
-// JavaScript cannot be split into tokens without a full parser: a slash may be
-// a division or start a regular expression. Where one occurs it is guessed
-// from the token before, and the result says so (`isSure`); callers then ask
-// V8 before they touch anything. A text in which brackets or quotes do not
-// close gives null.
+// JavaScript cannot be split into tokens without a full parser: a slash may be a division
+// or start a regular expression. The lexer guesses from the token before, and the result
+// says so (`isSure`); callers then ask V8 before they change anything. A text in which
+// brackets or quotes do not close gives null.
 
 const safe = require('./safe.js');
 
@@ -66,8 +64,8 @@ class Lexer {
     return this.emit(char, false, false);
   }
 
-  // Only tokens outside all brackets are kept; the others still decide what a
-  // slash after them means.
+  // Only tokens outside all brackets are kept; the others still decide what a slash after
+  // them means.
   emit(token, isWord, isValue) {
     const entry = { text: token, at: this.at, isWord, isValue, before: this.last.text };
     if (this.open.length === 0) safe.push(this.tokens, entry);
@@ -101,8 +99,8 @@ class Lexer {
     return this.emit(char, false, char === '}' ? inner.head.isValue === false && inner.head.text !== ')' : !isHead);
   }
 
-  // From within a template: to its end, or into a substitution, whose closing
-  // brace comes back here through `leave`.
+  // From within a template: continues to its end, or into a substitution, whose closing
+  // brace returns here through `leave`.
   template(from) {
     const found = match(TEMPLATE, this.text, from);
     if (found === null) return false;

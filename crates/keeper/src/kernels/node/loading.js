@@ -1,13 +1,12 @@
 'use strict';
 // Loads a dump into a fresh kernel: settings, modules, then root after root.
 //
-// Modules and the sources of functions and classes are user code: it may throw,
-// hang, or be terminated by SIGINT, which unwinds everything up to the event
-// loop. So all progress is kept in the Loader, and `resume` goes on behind
-// whatever was being made.
+// Modules and the sources of functions and classes are user code: it may throw, hang, or
+// be terminated by SIGINT, which unwinds everything up to the event loop. So all progress
+// is kept in the Loader, and `resume` continues after whatever was being created.
 //
-// Invariant: before the file has been found whole, nothing is changed. A name
-// that cannot be made is not declared.
+// Invariant: nothing is changed before the file was found to be complete. A name that
+// cannot be created is not declared.
 
 const safe = require('./safe.js');
 const imports = require('./imports.js');
@@ -23,14 +22,14 @@ const { RECORD, RANK, LEXICAL } = require('./carry.js');
 
 const INTERRUPTED = 'it was interrupted while it was made again';
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
-// Names that are declared at once.
+// Number of names that are declared at once.
 const BATCH = 1000;
 const { chdir } = process;
 
 let loader = null;
 
-// Calls `report` once, with {carried, left, error}.
-// `cwd`: another directory than the one of the dump, if it is given.
+// Calls `report` once, with {carried, left, error}. `cwd`: a directory other than that of
+// the dump, if it is given.
 function load(path, cwd, report) {
   loader = new Loader(report, cwd);
   loader.start(path);
@@ -60,11 +59,11 @@ class Loader {
     this.roots = safe.list();
     this.at = 0;
     this.rank = RANK.PRIMITIVE;
-    // Made, but not declared yet.
+    // Created, but not declared yet.
     this.ready = safe.list();
-    // What user code is being run for: 'module', a root, or null.
+    // What user code is running for: 'module', a root, or null.
     this.doing = null;
-    // Counts what was given up, so that its late results are known.
+    // Counts what was given up, so that late results are recognized.
     this.turn = 0;
     this.rebuilder = new Rebuilder(this.exports, interrupt.unguarded);
   }
@@ -114,12 +113,12 @@ class Loader {
     safe.push(this.done.left, { __proto__: null, name, reason });
   }
 
-  // Goes on until something has to be waited for, or all is done.
+  // Continues until something has to be waited for, or everything is done.
   next() {
     while (this.exports.length < this.modules.length) if (!this.loadModule(this.modules[this.exports.length])) return;
     while (this.at < this.roots.length) {
       const { rank } = this.roots[this.at];
-      // A class is evaluated when it is made, and may mean any name before it.
+      // A class is evaluated when it is created, and may refer to any name before it.
       const isDue = rank === RANK.CLASS || rank !== this.rank || this.ready.length >= BATCH;
       if (isDue && this.ready.length > 0) return this.declare();
       this.rank = rank;
@@ -146,7 +145,7 @@ class Loader {
 
   // ---- modules
 
-  // Returns whether it is there, or has failed, already.
+  // Returns whether it has already loaded or failed.
   loadModule({ how, name, options }) {
     const turn = ++this.turn;
     const loaded = (value) => {
@@ -211,8 +210,8 @@ class Loader {
     else this.leave(name, 'the global object does not take it');
   }
 
-  // Declares what is ready with let, in REPL mode, so that it can be declared
-  // again as any name that a run has declared.
+  // Declares what is ready with let, in REPL mode, so that it can be declared again like
+  // any name that a run has declared.
   declare() {
     const batch = this.ready;
     this.ready = safe.list();
@@ -236,7 +235,7 @@ class Loader {
     }));
   }
 
-  // One name of a batch is refused: find out which.
+  // One name of a batch is refused: finds out which.
   declareEach(batch, i, then) {
     if (i === batch.length) return then();
     const one = safe.list();
@@ -245,7 +244,7 @@ class Loader {
   }
 }
 
-// `first` is the number that its first object has to have.
+// `first` is the number that its first object must have.
 function readRoot(reader, first) {
   const name = reader.string();
   const binding = reader.byte();

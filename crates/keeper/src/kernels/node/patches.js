@@ -1,11 +1,10 @@
 'use strict';
-// The few functions of Node's that have to know about the kernel:
-// - fs.close* may not close what the event loop and the keeper's channels run
-//   on (a closed epoll descriptor aborts the process), and tells when one of
-//   0, 1, 2 was closed;
-// - fs.write* to 1 or 2, and children that inherit them, from a callback of a
-//   run that has ended, belong to that run and not to the current one.
-// Code of the current run passes straight through.
+// The few functions of Node that have to know about the kernel:
+// - fs.close* may not close what the event loop and the keeper's channels use (a closed
+//   epoll descriptor aborts the process), and notes when one of 0, 1, 2 was closed;
+// - fs.write* to 1 or 2, and children that inherit them, from a callback of a run that
+//   has ended, belong to that run and not to the current one.
+// Code of the current run is not affected.
 
 const fs = require('node:fs');
 const childProcess = require('node:child_process');
@@ -14,23 +13,24 @@ const safe = require('./safe.js');
 const descriptors = require('./descriptors.js');
 const streams = require('./streams.js');
 
-// Never an open descriptor: closing it gives the error for a closed one.
+// Never an open descriptor: closing it returns the error for a closed one.
 const CLOSED = 0x7fffffff;
-// The loops are made early and so have low numbers; above, close costs nothing.
+// The loops are created early and so have low numbers; above this number, close costs
+// nothing.
 const LOOP_FDS = 64;
 const owned = { __proto__: null };
 
-// What is open before any user code.
+// Protects what is open before any user code.
 function protect() {
   for (const name of fs.readdirSync('/proc/self/fd')) {
-    // Not the one by which the directory was read: it is closed again.
+    // Not the descriptor used to read the directory: it is closed again.
     if (name > 2 && fs.existsSync(`/proc/self/fd/${name}`)) owned[name] = true;
   }
 }
 
 function closable(fd) {
   if (owned[fd] === true) return CLOSED;
-  // The watcher's loop comes up later than `protect`.
+  // The watcher's loop starts later than `protect` runs.
   if (fd > 2 && fd <= LOOP_FDS && descriptors.isLoops(fd)) return CLOSED;
   if (fd === 0 || fd === 1 || fd === 2) descriptors.touch(fd);
   return fd;
@@ -54,7 +54,7 @@ function wrapFirst(object, key, map) {
   object[key] = wrapper;
 }
 
-// Where a child's descriptors come from, with 1 and 2 as the run has them.
+// Where a child's descriptors come from, with 1 and 2 as in the run.
 function inherited(stdio) {
   if (stdio === 'inherit') return inherited([0, 1, 2]);
   if (!safe.isArray(stdio)) return stdio;
@@ -95,7 +95,7 @@ function install() {
   wrapFirst(fs, 'close', closable);
   wrapFirst(fs, 'closeSync', closable);
   for (const key of ['write', 'writeSync', 'writev', 'writevSync']) wrapFirst(fs, key, writable);
-  // spawn, exec, execFile and fork all come through here.
+  // spawn, exec, execFile and fork all go through this.
   wrapFirst(childProcess.ChildProcess.prototype, 'spawn', withInherited);
   for (const key of ['spawnSync', 'execSync', 'execFileSync']) wrapSync(key);
   syncBuiltinESMExports();

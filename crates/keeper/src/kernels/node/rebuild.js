@@ -1,10 +1,10 @@
 'use strict';
-// Makes the values of a dump again: the reading side of `graph`.
+// Creates the values of a dump again: the reading side of `graph`.
 //
-// User code runs in one place, `run`: the sources of functions and classes,
-// which may have static initialisers and computed keys. A root that needs
-// something that cannot be made is left with the reason, and so are the roots
-// that refer to an object of it.
+// User code runs in one place, `run`: the sources of functions and classes, which may
+// have static initialisers and computed keys. A root that needs something that cannot be
+// created is left out with the reason, and so are the roots that refer to an object of
+// it.
 
 const { Script } = require('node:vm');
 const safe = require('./safe.js');
@@ -30,15 +30,15 @@ class Failure {
 }
 
 class Rebuilder {
-  // `modules` has the exports of each module, or a Failure. `guard` calls a
-  // function that runs user code; it may be nested.
+  // `modules` has the exports of each module, or a Failure. `guard` calls a function that
+  // runs user code; it may be nested.
   constructor(modules, guard) {
     this.modules = modules;
     this.guard = guard;
     this.objects = safe.list();
   }
 
-  // The value of a root, whose objects have the numbers from `first` on.
+  // Returns the value of a root, whose objects have the numbers from `first` on.
   root(reader, first) {
     this.reader = reader;
     this.names = safe.list();
@@ -51,7 +51,7 @@ class Rebuilder {
     return value;
   }
 
-  // Nothing may refer to the objects of a root that has failed.
+  // Makes every reference to the objects of a failed root fail.
   fail(first, count, failure) {
     for (let id = first; id < first + count; id++) this.objects[id] = failure;
   }
@@ -216,8 +216,8 @@ class Rebuilder {
     return made;
   }
 
-  // What a class extends may be an expression, and gives another class each
-  // time; `super` goes by the prototypes.
+  // A class may extend an expression, which returns another class each time; `super` goes
+  // by the prototypes.
   adopt(made, parent) {
     safe.setPrototypeOf(made, parent);
     safe.setPrototypeOf(this.part(made, 'prototype', 'value'), this.part(parent, 'prototype', 'value'));
@@ -294,13 +294,13 @@ class Rebuilder {
 }
 
 function define(value, key, descriptor) {
-  // A static block may have closed the class that it belongs to.
+  // A static block may have closed its class.
   if (safe.defineOwn(value, key, descriptor)) return;
   const now = safe.getOwn(value, key);
   if (now === undefined || !is(now.value, descriptor.value)) throw new Failure(`its property ${safe.StringOf(key)} cannot be set`);
 }
 
-// A RangeError here is the file's fault.
+// A RangeError here is caused by the file.
 function attempt(make, what) {
   try {
     return make();

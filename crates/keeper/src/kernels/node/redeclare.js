@@ -1,22 +1,21 @@
 'use strict';
-// Lets a name be declared again as something else than it was.
+// Lets a name be declared again as something else.
 //
-// V8's REPL mode allows let over let and const over const, but neither over the
-// other, nor over var or function, nor these over them. So:
-// - a top-level const becomes let from the start (its constancy is the price);
-// - where let meets var or function, the new declaration takes the form of the
-//   old one. V8 refuses such a text before it runs anything, so the text is
-//   changed and tried again.
+// V8's REPL mode allows let over let and const over const, but neither over the other,
+// nor over var or function, nor these over them. So:
+// - a top-level const becomes let from the start (at the cost of its constancy);
+// - where let meets var or function, the new declaration takes the form of the old one.
+//   V8 refuses such a text before it runs anything, so the text is changed and tried
+//   again.
 //
-// Invariant: as in imports.js, nothing is changed that V8 does not take for
-// code.
+// Invariant: as in imports.js, only text that V8 treats as code is changed.
 
 const safe = require('./safe.js');
 const { lex } = require('./lexer.js');
 const { parses, parseError } = require('./evaluate.js');
 
 const LET = 'let  ';
-// Cannot be told from the name itself when printed.
+// Looks like the name itself when printed.
 const TWIN = '\u200c';
 
 function withLet(text) {
@@ -42,8 +41,8 @@ function swap(text, at, from, to) {
   return safe.slice(text, 0, at) + to + safe.slice(text, at + from.length);
 }
 
-// The text with its declaration of `name` made to fit the one that exists, or
-// null if that cannot be done. `isLexical`: the old one is let or class.
+// The text with its declaration of `name` adapted to the existing one, or null if that is
+// impossible. `isLexical`: the old one is let or class.
 function adapt(text, name, isLexical) {
   const lexed = lex(text);
   if (lexed === null) return null;
@@ -56,8 +55,8 @@ function adapt(text, name, isLexical) {
   return isLexical ? toBlockLet(text, name) : null;
 }
 
-// A var within a block or the head of a loop, at the place where V8 sees it
-// clash with a let; after the block, the name is the old one's.
+// Changes a var within a block or the head of a loop, where V8 sees it clash with a let;
+// after the block, the name means the old one.
 function toBlockLet(text, name) {
   const prefix = `let ${name};`;
   const clash = parseError(prefix + text);
@@ -81,7 +80,7 @@ function toLexical(text, name, tokens, i) {
   if (token.text !== 'function') return null;
   const named = tokens[i + 1]?.text === '*' ? tokens[i + 2] : tokens[i + 1];
   if (named?.text !== name) return null;
-  // Declarations are hoisted: the function is there when the first line runs.
+  // Declarations are hoisted: the function exists when the first line runs.
   const renamed = swap(text, named.at, name, name + TWIN);
   return parses(renamed) ? `let ${name} = ${name + TWIN};${renamed}` : null;
 }

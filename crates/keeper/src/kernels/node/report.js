@@ -1,9 +1,9 @@
 'use strict';
-// Texts about a run's outcome: the value of its last expression, and what is
-// printed for an error, with the user's own lines and no frame of the driver.
+// Texts about a run's outcome: the value of its last expression, and what is printed for
+// an error, with the user's own lines and no frame of the driver.
 //
-// Values and errors are the user's: any property may be a getter that throws,
-// any object a Proxy. Nothing here may throw.
+// Values and errors belong to the user: any property may be a getter that throws, any
+// object a Proxy. Nothing here may throw.
 
 const util = require('node:util');
 const safe = require('./safe.js');
@@ -28,7 +28,7 @@ function rememberSource(id, text) {
   dropSource(sources, id - SOURCES);
 }
 
-// The text for `result`, or null for undefined. `notes` gets a word on a cut.
+// The text for `result`, or null for undefined. `notes` gets a note if it is cut.
 function resultText(value, notes) {
   if (value === undefined) return null;
   let text;
@@ -43,19 +43,19 @@ function resultText(value, notes) {
   return safe.slice(text, 0, RESULT_LIMIT);
 }
 
-// How files of pictures begin.
+// The first bytes of picture files.
 const PICTURES = [
   ['image/png', [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],
   ['image/jpeg', [0xff, 0xd8, 0xff]],
 ];
-// Base64 of a large photograph; beyond it a file is the better answer.
+// Base64 of a large photograph; beyond this size a file is the better answer.
 const PICTURE_LIMIT = 12 << 20;
 
-// A whole document, and nothing besides.
+// A whole document, and nothing else.
 const SVG = /^\s*(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE svg[^>]*>\s*)?(?:<!--(?:(?!-->)[^])*-->\s*)*<svg[\s>][^]*<\/svg>\s*$/;
 
-// A value that is the bytes of a picture, by its kind and in base64; or the text of
-// an SVG; otherwise null.
+// If a value is the bytes of a picture, its kind and base64; or the text of an SVG;
+// otherwise null.
 function resultData(value, notes) {
   if (typeof value === 'string') return svgData(value, notes);
   if (typeof value !== 'object' || value === null || isProxy(value) || !isUint8Array(value)) return null;
@@ -76,7 +76,7 @@ function resultData(value, notes) {
 }
 
 function svgData(text, notes) {
-  // Most texts are none: neither is looked at further.
+  // Most texts are no SVG, and are not examined further.
   if (!safe.includes(text, '</svg>') || safe.exec(SVG, text) === null) return null;
   if (text.length > PICTURE_LIMIT) {
     safe.push(notes, `image/svg+xml of the value was left out: ${text.length} characters`);
@@ -136,7 +136,7 @@ function syntaxText(id, details, error) {
   return `${quote(id, details.lineNumber, details.columnNumber)}${error.type}: ${error.message}\n`;
 }
 
-// What is printed on stderr for an error that nobody caught.
+// What is printed on stderr for an uncaught error.
 function uncaughtText(thrown) {
   try {
     if (!isErrorLike(thrown)) return `Uncaught ${inspect(thrown)}\n`;
@@ -155,8 +155,8 @@ function bareText(thrown) {
   return `Uncaught ${type}: ${message}\n`;
 }
 
-// The source line with a caret under it, as Node prints it. The path that
-// leads here has no source for runs long ago.
+// The source line with a caret under it, as Node prints it. There is no source for runs
+// long ago.
 function quote(id, line, column) {
   const source = getSource(sources, id);
   const at = `${sourceName(id)}:${line + 1}\n`;
@@ -167,8 +167,8 @@ function quote(id, line, column) {
   return `${at}${text}\n${indent}^\n\n`;
 }
 
-// Removes the way by which the driver entered the user's code: from
-// Session.post or Script.runInThisContext down to the tick queue, and any frame of the driver itself.
+// Removes the frames through which the driver entered the user's code: from Session.post
+// or Script.runInThisContext down to the tick queue, and any frame of the driver itself.
 function withoutDriver(text) {
   const lines = safe.split(text, '\n');
   const out = [];
@@ -180,7 +180,7 @@ function withoutDriver(text) {
     const isDriver = isFrame && safe.exec(/\(node:inspector:|node:internal\/sessile\/|^    at Script\.runInThisContext \(node:vm:/, line) !== null;
     if (isDriver) entered = true;
     if (!isDriver && !(isFrame && entered && safe.includes(line, 'processTicksAndRejections'))) safe.push(out, line);
-    // The last frame's line also opens the braces around further properties.
+    // The line of the last frame also opens the braces around further properties.
     else if (safe.exec(/ \{$/, line) !== null) out[out.length - 1] += ' {';
   }
   return safe.join(out, '\n');

@@ -50,7 +50,7 @@ module.exports = {
   sourceOf: uncurry(Function.prototype.toString),
   bufferFrom: Buffer.from,
   bufferText: uncurry(Buffer.prototype.toString),
-  // Of any typed array, whatever the array itself says.
+  // For any typed array, whatever its own properties say.
   memoryOf: accessor('buffer'),
   offsetOf: accessor('byteOffset'),
   lengthOf: accessor('byteLength'),
@@ -70,8 +70,8 @@ module.exports = {
   AtomicsWait: Atomics.wait,
   AtomicsNotify: Atomics.notify,
 
-  // Text as UTF-8, a character for each byte, and back. Not by way of a Buffer,
-  // whose methods look up others by name.
+  // Text as UTF-8, one character per byte, and back. Without a Buffer, whose methods look
+  // up others by name.
   toBytes(text) {
     return exec(BEYOND_ASCII, text) === null ? text : asLatin1(asEscapes(text));
   },
@@ -80,7 +80,7 @@ module.exports = {
     return exec(BEYOND_ASCII, bytes) === null ? bytes : fromEscapes(latin1Escapes(bytes));
   },
 
-  // Node may find what `fn` does old-fashioned, and is not to say so.
+  // Runs `fn` without Node's deprecation warnings.
   quietly(fn) {
     const { noDeprecation } = process;
     process.noDeprecation = true;

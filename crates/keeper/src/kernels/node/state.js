@@ -1,9 +1,9 @@
 'use strict';
-// What the kernel remembers: the user's top-level names, loaded modules,
-// working directory and environment.
+// The kernel's state: the user's top-level names, loaded modules, working directory and
+// environment.
 //
-// Looking must not change anything: no getter, no Proxy trap, no custom
-// inspect method is called, and what is printed of a value is bounded.
+// Reading it must not change anything: no getter, no Proxy trap, no custom inspect method
+// is called, and the printed form of a value is bounded.
 
 const fs = require('node:fs');
 const vm = require('node:vm');
@@ -19,7 +19,7 @@ const { readlinkSync } = fs;
 const { Script } = vm;
 
 const REPR_LIMIT = 200;
-// util.inspect has no bound on the keys of an object.
+// util.inspect does not limit the number of an object's keys.
 const KEYS_LIMIT = 100;
 const SIGNATURE_LIMIT = 200;
 
@@ -28,7 +28,7 @@ const isOwn = safe.uncurry(Set.prototype.has);
 const hasSeen = isOwn;
 const see = safe.uncurry(Set.prototype.add);
 
-// Global names that are there before any user code.
+// Global names that exist before any user code.
 function install() {
   for (const key of safe.ownKeys(globalThis)) own.add(key);
   for (const key of ['require', 'module', 'exports']) own.add(key);
@@ -45,8 +45,8 @@ function hasLexical(name) {
   return false;
 }
 
-// The value of a top-level let, const or class: {value}, or null if it has not
-// been initialised. The name comes from V8, so it is an identifier.
+// The value of a top-level let, const or class: {value}, or null if it has not been
+// initialised. The name comes from V8, so it is an identifier.
 function lexicalValue(name) {
   try {
     return new Script(`({value: ${name}})`).runInThisContext();
@@ -62,7 +62,7 @@ function globalValue(name) {
   return isOwn(own, name) ? null : { value: undefined, accessor: true };
 }
 
-// What a name means at top level, as far as that runs no getter.
+// What a name means at top level, if no getter is involved.
 function meaningOf(name) {
   return hasLexical(name) ? lexicalValue(name)?.value : safe.getOwn(globalThis, name)?.value;
 }
@@ -99,8 +99,8 @@ function reprOf(value) {
   }
 }
 
-// inspect reads Symbol.toStringTag, and the name, message and stack of errors,
-// with whatever getter the user has put there; and it lists every key.
+// inspect reads Symbol.toStringTag, and the name, message and stack of errors, through
+// whatever getter the user has put there; and it lists every key.
 function isUnsafeToShow(value) {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null || isProxy(value)) return false;
   if (!safe.isArray(value) && !ArrayBuffer.isView(value) && safe.ownKeys(value).length > KEYS_LIMIT) return true;
@@ -114,7 +114,7 @@ function isUnsafeToShow(value) {
   return false;
 }
 
-// The head of a function's source: its name and parameters.
+// The beginning of a function's source: its name and parameters.
 function signatureOf(name, value) {
   const source = safe.sourceOf(value);
   const parameters = safe.exec(/^(?:async\b\s*)?(?:function\b\s*)?\*?\s*[\w$]*\s*(\([^()]*(?:\([^()]*\)[^()]*)*\))/, source);
@@ -135,9 +135,8 @@ function sort(name, found, state) {
   }
 }
 
-// All names of the user's: {name, isLexical, found}, where `found` is null for
-// a name that was declared but not initialised. `replaced` are built-ins that
-// have become the user's.
+// All names of the user: {name, isLexical, found}, where `found` is null for a name that
+// was declared but not initialised. `replaced` are built-ins that the user has replaced.
 function roots(replaced) {
   const all = safe.list();
   const seen = new safe.Set();
@@ -162,9 +161,9 @@ function roots(replaced) {
   return all;
 }
 
-// Whether the user has assigned to the name of a built-in module: such a name
-// is not enumerable until then. Other names of Node's are not even looked at:
-// there are modules that it loads when one is.
+// Whether the user has assigned to the name of a built-in module: such a name is not
+// enumerable until then. Other names of Node are not even read: reading some of them
+// makes Node load a module.
 function isTaken(name) {
   if (typeof name !== 'string' || !isBuiltin(name)) return false;
   const found = safe.getOwn(globalThis, name);

@@ -1,15 +1,15 @@
 'use strict';
-// process.stdin, process.stdout, process.stderr and console, filed by run.
+// process.stdin, process.stdout, process.stderr and console, separated by run.
 //
-// While a run is current, descriptors 0, 1 and 2 are its own pipes. What its
-// timers, servers and promises print after it has ended is routed by
-// AsyncLocalStorage to a pair of descriptors kept for it.
+// While a run is current, descriptors 0, 1 and 2 are its own pipes. What its timers,
+// servers and promises print after it has ended is routed by AsyncLocalStorage to a pair
+// of descriptors kept for it.
 //
 // Invariants:
 // - bytes are in the pipe when write() returns, so `done` never overtakes them;
-// - a pair is kept only for a run that left something alive, and is closed when
-//   nothing is left, when its context has been collected, or when too many are
-//   kept; there is never one pair a run for good;
+// - a pair is kept only for a run that left something alive, and is closed when nothing
+//   is left, when its context has been collected, or when too many are kept; runs never
+//   keep one pair each for good;
 // - user code cannot break a later run by ending or destroying a stream.
 
 const fs = require('node:fs');
@@ -28,10 +28,10 @@ const activeResources = process.getActiveResourcesInfo;
 
 // Two descriptors each; far below the usual limit of 1024 open files.
 const KEPT_LIMIT = 64;
-// Background work that ends while the kernel is idle is noticed this late.
+// How late the end of background work is noticed while the kernel is idle.
 const SWEEP_MS = 1000;
 
-// What may be alive for ever without doing anything.
+// Resources that may stay alive for ever without doing anything.
 const PASSIVE = { __proto__: null, TCPServerWrap: true, PipeServerWrap: true, FSEventWrap: true, StatWatcher: true, SignalWrap: true };
 
 const storage = new AsyncLocalStorage();
@@ -39,9 +39,9 @@ const getStore = safe.uncurry(AsyncLocalStorage.prototype.getStore);
 const runIn = safe.uncurry(AsyncLocalStorage.prototype.run);
 
 let current = null;
-// A run that is over and has not left 0, 1 and 2 yet.
+// A run that is over but still uses 0, 1 and 2.
 let parked = null;
-// What is alive in a kernel that runs nothing: the control channel.
+// What is alive in an idle kernel: the control channel.
 let baseline = 1;
 let sweeper = null;
 const kept = new safe.Set();
@@ -50,8 +50,8 @@ const keptDelete = safe.uncurry(Set.prototype.delete);
 const keptEach = safe.uncurry(Set.prototype.forEach);
 const sizeOf = safe.uncurry(safe.getOwn(Set.prototype, 'size').get);
 
-// Which run a store stands for: a store is within reach of user code, from the
-// async resources that it starts, and must lead nowhere.
+// Maps a store to its run. User code can reach a store, from the async resources that it
+// starts, so the store must lead nowhere.
 const runs = new WeakMap();
 const runOf = safe.uncurry(WeakMap.prototype.get);
 const setRunOf = safe.uncurry(WeakMap.prototype.set);
@@ -59,15 +59,15 @@ const setRunOf = safe.uncurry(WeakMap.prototype.set);
 const collected = new FinalizationRegistry(guarded((run) => release(run)));
 const watch = safe.uncurry(FinalizationRegistry.prototype.register);
 
-// The run that the code now executing belongs to.
+// The run that the executing code belongs to.
 function owner() {
   const store = getStore(storage);
   return store === undefined ? current : (runOf(runs, store) ?? current);
 }
 
-// Runs `fn` so that everything it starts belongs to `run`. The store is a
-// separate object: the run is in `kept`, and only what user code holds on to
-// may keep the store from being collected.
+// Runs `fn` so that everything it starts belongs to `run`. The store is a separate
+// object: the run is in `kept`, and only references held by user code may keep the store
+// from being collected.
 function within(run, fn) {
   const store = safe.freeze({ __proto__: null });
   setRunOf(runs, store, run);
@@ -92,9 +92,9 @@ function open(run, paths) {
   current = run;
 }
 
-// Ends the run's hold on 0, 1 and 2. What it left alive gets a pair of its own.
-// Before the run is reported: pipes that somebody still holds are of no use to
-// the next run, and new ones cost the keeper more than all else.
+// Ends the run's use of 0, 1 and 2. If it left something alive, that gets its own pair.
+// This comes before the run is reported: pipes that are still held are of no use to the
+// next run, and new ones cost the keeper more than everything else.
 function close(run) {
   if (run.stdin.stream !== null) retire(run.stdin.stream);
   current = null;
@@ -102,8 +102,8 @@ function close(run) {
   else leave(run);
 }
 
-// The first run is often over before the watcher's thread is up; then 0, 1 and 2
-// stay as they are until it is, or until the next run wants them.
+// The first run is often over before the watcher's thread is up; then 0, 1 and 2 stay as
+// they are until it is up, or until the next run needs them.
 function settle() {
   if (parked === null) return;
   const run = parked;
@@ -171,8 +171,8 @@ function isAnythingAlive() {
   return safe.apply(activeResources, process, []).length > baseline;
 }
 
-// Whether nothing but input can make the run go on: all that it has alive is its
-// stdin, and what waits for others. What was alive before the run does not count.
+// Whether only input can make the run go on: everything that it has alive is its stdin,
+// or waits for others. What was alive before the run does not count.
 function awaitsInput(run) {
   if (run.stdin.stream === null) return false;
   const spare = { __proto__: null, PipeWrap: 1 };
@@ -209,8 +209,8 @@ const sweepAgain = guarded(() => {
 
 let writes = 0;
 
-// Writes to stdout (1) or stderr (2) of `run`; of a run whose pipes are closed,
-// to the current one, since that one has made it print.
+// Writes to stdout (1) or stderr (2) of `run`. If the pipes of that run are closed,
+// writes to the current one, since that one has made it print.
 function write(run, fd, buffer) {
   let to = run;
   if (to === null || to.fds[fd] === -1) to = current;
@@ -226,15 +226,15 @@ function write(run, fd, buffer) {
   descriptors.writeAll(again, buffer);
 }
 
-// The descriptor that stands for 1 or 2 in the run that executes now.
+// The descriptor for 1 or 2 in the run that is executing.
 function descriptorFor(fd) {
   const run = owner();
   if (run === null || run === current || run.fds[fd] === -1) return fd;
   return run.fds[fd];
 }
 
-// Writes without the machinery of Writable, whose state would stay `writing`
-// for good if the user's code were terminated in the middle of a write.
+// Writes without the machinery of Writable, whose state would stay `writing` for good if
+// the user's code were terminated in the middle of a write.
 class Output extends Writable {
   constructor(fd) {
     super({ emitClose: false });
@@ -247,7 +247,7 @@ class Output extends Writable {
   write(chunk, encoding, done) {
     if (typeof encoding === 'function') return this.write(chunk, null, encoding);
     const bytes = bytesOf(chunk, encoding ?? 'utf8');
-    // What is neither text nor bytes gets Node's own error.
+    // Anything other than text or bytes gets Node's own error.
     if (bytes === null) return super.write(chunk, encoding, done);
     write(owner(), this.fd, bytes);
     if (typeof done === 'function') safe.nextTick(done, null);
@@ -259,7 +259,7 @@ class Output extends Writable {
     done();
   }
 
-  // An ended stream would be lost to every later run.
+  // An ended stream would be lost for every later run.
   end(chunk, encoding, done) {
     if (typeof chunk === 'function') return this.end(null, null, chunk);
     if (typeof encoding === 'function') return this.end(chunk, null, encoding);
@@ -293,8 +293,8 @@ function inputOf(run) {
 function openInput(fd) {
   let stream;
   if (files.fstat(fd).isFIFO()) {
-    // A description of its own: reading must be non-blocking here, and must
-    // not become so for children that inherit descriptor 0.
+    // A separate file description: reading must be non-blocking here, and must not become
+    // so for children that inherit descriptor 0.
     const own = files.open(`/proc/self/fd/${fd}`, O_RDONLY | O_NOCTTY | O_NONBLOCK);
     stream = new Socket({ fd: own, readable: true, writable: false, manualStart: true });
   } else {
@@ -316,7 +316,7 @@ function retire(stream) {
     stream.on('error', () => {});
     stream.destroy();
   } catch {
-    // A stream that user code has tampered with is theirs to keep.
+    // A stream that user code has tampered with stays as it is.
   }
 }
 

@@ -1,8 +1,8 @@
 'use strict';
 // The thread that receives SIGINT while the main thread is busy.
 //
-// It must not touch user code or output: it asks the main thread for a verdict
-// (see interrupt.js) and, if that is to terminate, queues the order.
+// It must not touch user code or output: it asks the main thread for a verdict (see
+// interrupt.js) and, if that is to terminate, queues the order.
 
 const { workerData, parentPort } = require('node:worker_threads');
 const fs = require('node:fs');
@@ -26,8 +26,8 @@ const word = JSON.stringify(workerData.word);
 let session = null;
 let isAnswered = false;
 
-// One question at a time: a second one would be killed by the termination that
-// the first has ordered. The keeper signals again if it has to.
+// One question at a time: a second one would be killed by the termination that the first
+// has ordered. The keeper signals again if needed.
 function onSignal() {
   if (session !== null) return;
   session = new inspector.Session();
@@ -41,8 +41,8 @@ function onSignal() {
   awaitVerdict();
 }
 
-// The run that the signal is for. If the keeper does not say, it is the one
-// that is current now, which may be the next if the run has just ended.
+// The run that the signal is for. If the keeper does not say, it is the current one,
+// which may be the next run if the intended one has just ended.
 function targetRun() {
   try {
     return Number.parseInt(fs.readFileSync(workerData.target, 'utf8'), 10) | 0;
@@ -51,8 +51,8 @@ function targetRun() {
   }
 }
 
-// Without limit, as the main thread may be in a system call for long; but in
-// slices, to see an answer that came without a verdict.
+// Without a limit, as the main thread may be in a long system call; but in slices, to
+// notice an answer that came without a verdict.
 function awaitVerdict() {
   Atomics.wait(cells, VERDICT, 0, SLICE_MS);
   const verdict = Atomics.load(cells, VERDICT);

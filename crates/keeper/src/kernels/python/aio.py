@@ -1,19 +1,19 @@
 """Top-level await, and tasks that live on between runs.
 
-One loop for the kernel's life, made when first needed; a loop that user code has
-made current is adopted. The loop runs while an awaiting run is in the foreground
-and, if there is work for it, while the kernel waits for its next message.
+There is one loop for the kernel's life, created when first needed; a loop that user
+code has made current is adopted. The loop runs while an awaiting run is in the
+foreground and, if there is work for it, while the kernel waits for its next message.
 
-Invariants: an interrupt cancels the run's task when the loop itself is on top, so
-the loop's own bookkeeping is never torn; what a run sets in context variables is
-seen by later runs.
+Invariants: an interrupt cancels the run's task when the loop itself is on top, so the
+loop's own bookkeeping is never torn; later runs see what a run sets in context
+variables.
 """
 from _contextvars import copy_context
 
 background = load("background")
 
-# While the loop idles, how often we look whether user code took our descriptor
-# (epoll forgets a closed one silently).
+# Interval of checks, while the loop idles, whether user code took our descriptor (epoll
+# forgets a closed one silently).
 WATCH_SECONDS = 1.0
 # How often a task that an interrupt did not reach is asked to end.
 CANCEL_ATTEMPTS = 3
@@ -21,8 +21,8 @@ COROUTINE = 0x80
 
 # The kernel's loop, if it has one.
 _loops = []
-# Ways to the output of runs whose tasks may still be at work. A finished task that
-# a variable refers to keeps its context alive, so references do not tell.
+# Flows of runs whose tasks may still be running. A finished task that a variable refers
+# to keeps its context alive, so references are no evidence.
 _kept = []
 
 
@@ -103,7 +103,7 @@ def _drive(asyncio, loop, task, interrupts):
 
 
 def _from_steps(traceback):
-    """Without the loop's own frames, which are no more the user's than ours are."""
+    """Removes the loop's own frames, which belong to the user no more than ours do."""
     entry = traceback
     while entry is not None:
         if entry.tb_frame.f_code is _steps.__code__:
@@ -113,7 +113,7 @@ def _from_steps(traceback):
 
 
 def _end(loop, task):
-    """An interrupt or exit came out of another task: the run's own must end too."""
+    """Ends the run's own task after an interrupt or exit came out of another task."""
     for _ in range(CANCEL_ATTEMPTS):
         if task.done():
             break
@@ -152,8 +152,8 @@ def has_work(kernel, loop):
 
 
 def idle(kernel, ctl):
-    """Runs the loop until there is something to read on the control channel, or
-    nothing left to do."""
+    """Runs the loop until the control channel has something to read, or nothing is left
+    to do."""
     loop = find_loop(kernel, False)
     if loop is None or loop.is_running():
         return

@@ -1,8 +1,8 @@
 """What outlives the run that started it: threads, tasks, and the modules they use.
 
-A thread writes to the run that started it, however late, and so does a thread
-started by that thread. A `Flow` is the way to one run's output; it holds
-duplicates of the run's descriptors exactly as long as something refers to it.
+A thread writes to the run that started it, however late, and so does a thread started
+by that thread. A `Flow` leads to one run's output; it holds duplicates of the run's
+descriptors exactly as long as something refers to it.
 
 Invariants: without threads or tasks there is no Flow and no duplicate. A thread
 never writes to 1 or 2 itself: those belong to whichever run is current when the
@@ -64,7 +64,8 @@ class _Duplicate:
 
 
 def current(kernel):
-    """The flow of the calling thread or task; made for a run when first asked for."""
+    """Returns the flow of the calling thread or task; created for a run when first
+    needed."""
     flow = getattr(here, "flow", None) or task_flow.get(None)
     if flow is not None:
         return flow
@@ -93,8 +94,8 @@ def end_run(kernel):
 def adapt_threading(kernel):
     """Makes threads remember the run that started them.
 
-    The private starter is replaced, not Thread.start: subclasses override that,
-    and pools and timers go around it.
+    Replaces the private starter, not Thread.start: subclasses override that, and pools
+    and timers bypass it.
     """
     threading = kernel.import_standard("threading")
     name = "_start_joinable_thread" if hasattr(threading, "_start_joinable_thread") else "_start_new_thread"
@@ -121,7 +122,7 @@ def _following(flow, function):
 
 
 def _show_lines_of_threads(kernel, threading):
-    """Before 3.13 the hook is C code that looks for source only on disk."""
+    """Before 3.13 the hook is C code that searches for source only on disk."""
     plain = threading.excepthook
 
     def excepthook(args):
@@ -141,8 +142,8 @@ def _show_lines_of_threads(kernel, threading):
 
 
 def adapt_inspect(kernel):
-    """Lets inspect find the source of classes: it asks their module for a file,
-    and what is typed has none. False if a thread is still importing it."""
+    """Lets inspect find the source of classes: it asks their module for a file, and
+    typed code has none. Returns false if a thread is still importing it."""
     inspect = kernel.modules["inspect"]
     plain = getattr(inspect, "getfile", None)
     if plain is None:
@@ -176,7 +177,8 @@ def _run_of_class(kernel, cls):
 
 
 def flush_c_streams(modules):
-    """What C code has printed but kept; only if user code has loaded ctypes itself."""
+    """Flushes what C code has printed and buffered; only if user code has loaded ctypes
+    itself."""
     library = getattr(flush_c_streams, "library", None)
     if library is None:
         library = flush_c_streams.library = modules["ctypes"].CDLL(None)

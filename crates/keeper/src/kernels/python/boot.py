@@ -26,14 +26,15 @@ import builtins
 import os
 import sys
 
-# Parts that do work on the user's behalf (a write, a repr): an interrupt may
-# strike inside them. Everywhere else in the driver it is only noted.
+# Parts that work on the user's behalf (a write, a repr): an interrupt may strike inside
+# them. Everywhere else in the driver it is only noted.
 INTERRUPTIBLE = ("display", "errors", "magics", "streams")
-# What stands apart at the top level is compiled apart: what the compiler needs
-# for a text (some fifty times its size) is reused, but never given back.
+# Pieces that are separated at the top level are compiled separately: the memory that
+# the compiler needs for a text (some fifty times its size) is reused, but never given
+# back.
 GAP = b"\n\n\n"
 WITHOUT_DOCSTRINGS = 2
-# What a module has and no part needs: `seals` compares all that there is.
+# Attributes of a module that no part needs: `seals` compares all that exist.
 UNUSED = ("__doc__", "__loader__", "__package__", "__spec__")
 
 
@@ -44,21 +45,22 @@ def make_loader(folder):
     open_file, compile_text, run_text = open, compile, exec
     new_module = type(sys)
     parts = {}
-    # Of the files as they are before any user code, which could write to them. The
-    # hash is keyed with a secret of this process, and a number a part is all it costs.
+    # Digests of the files as they are before any user code, which could write to them.
+    # The hash is keyed with a secret of this process, and costs only one number per
+    # part.
     digest = hash
     digests = {}
     all_builtins = tuple(shielded.items())
 
     def move(to):
-        """A fork outlives the directory of its original."""
+        """Changes the folder: a fork outlives the directory of its original."""
         nonlocal folder
         folder = to
 
     def load(name):
         part = parts.get(name)
         if part is None:
-            # A part may use what none has used before: see `seals`.
+            # A part may use builtins that none has used before: see `seals`.
             shielded.update(all_builtins)
             exposed.update(all_builtins)
             part = new_module("sessile_" + name)
@@ -102,7 +104,7 @@ def make_loader(folder):
         if is_part:
             digests[name] = digest(read(name))
     load.move = move
-    # What `seals` has of each part; the builtins have no functions of ours.
+    # The seals of each part; the builtins have no functions of ours.
     load.seals = tuple([(own, tuple(own), tuple(own.values()), (), (), (), ()) for own in (shielded, exposed)])
     # For when user code has no descriptor left: see `channel.Reserve`.
     load.make_room = load.take_room = lambda: None

@@ -1,16 +1,16 @@
-"""The user's namespace in a file (a dump), and a fresh kernel that takes it over.
+"""The user's namespace in a file (a dump), and how a fresh kernel takes it over.
 
-A dump is written by a fork of the kernel, so that the kernel is free at once and
-whatever the user's `__reduce__` does stays in the fork. The fork is nobody's child
-that user code could wait for; the keeper gets it, learns its number from us and
-its outcome, when it has ended, from the file `<dump>.report`.
+A fork of the kernel writes the dump, so that the kernel is free at once and whatever
+the user's `__reduce__` does stays in the fork. The fork is no child that user code
+could wait for; the keeper becomes its parent, learns its pid from us and its outcome,
+when it has ended, from the file `<dump>.report`.
 
-Names that share an object are pickled together, so that they share it again; all
-others apart, so that what cannot be loaded takes nothing else with it.
+Names that share an object are pickled together, so that they share it again; all others
+separately, so that one which cannot be loaded affects no other.
 
   a dump:  MAGIC  length (8)  CRC-32 (4)  a pickle of plain values
 
-Must not: load what the keeper has not ordered to be loaded, for that runs code.
+Must not: load what the keeper has not ordered to be loaded, because that runs code.
 """
 import os
 from _signal import SIG_DFL, SIGINT, signal
@@ -26,10 +26,10 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 MARKER = "SESSILE_SESSION_ID"
 MOST_LEFT = 1000
 MOST_REASON = 300
-# What is kept of names besides, in case that they cannot be loaded together.
+# Limit for separate copies of names, in case they cannot be loaded together.
 MOST_SPARE = 64 << 20
 ModuleType = type(sys)
-# Of the interactive interpreter, and ours.
+# Names of the interactive interpreter, and ours.
 NOT_CARRIED = {"_", "__", "___", "__builtins__"}
 
 KINDS = {"_io.TextIOWrapper": "an open file", "_io.BufferedReader": "an open file",
@@ -59,7 +59,7 @@ def answer_dump(kernel, message):
 
 
 def _fork_away(kernel, path, threads):
-    """Has a copy of this process write the dump; its process number."""
+    """Has a copy of this process write the dump. Returns its pid."""
     is_original, problem, pid = load("forking").split()
     if not is_original:
         _write_dump_as(kernel, path, threads)
@@ -154,7 +154,7 @@ def _directory():
 
 
 def _changes_of_environment(kernel):
-    """What to set and what to unset, compared to what the kernel was started with."""
+    """Returns what to set and what to unset, compared to the kernel's start."""
     try:
         with load.builtins["open"]("/proc/self/environ", "rb") as file:
             pairs = [item.partition(b"=") for item in file.read().split(b"\0") if b"=" in item]
@@ -162,7 +162,7 @@ def _changes_of_environment(kernel):
     except PermissionError:  # in a sandbox a kernel is closed to others, and this is root's
         before = dict(kernel._began_with)
     now = {key: value for key, value in kernel.environ.items()}
-    # Which session it is, is no part of it.
+    # The session's id is not part of it.
     before.pop(MARKER, None)
     now.pop(MARKER, None)
     changed = {key: value for key, value in now.items() if before.get(key) != value}
@@ -170,7 +170,8 @@ def _changes_of_environment(kernel):
 
 
 def _changes_of_path(kernel):
-    """What was put before and behind the entries that the interpreter began with."""
+    """Returns what was put before and after the entries that the interpreter began
+    with."""
     path = [entry for entry in sys.path if type(entry) is str]
     own = set(kernel._path)
     own.add("")
@@ -182,7 +183,7 @@ def _changes_of_path(kernel):
 
 
 class _Packer:
-    """Values by name into groups of bytes."""
+    """Packs values by name into groups of bytes."""
 
     def __init__(self, kernel, library):
         self._kernel, self._space = kernel, kernel.space
@@ -195,7 +196,7 @@ class _Packer:
         self.members = []  # (name, module, attribute): what a module has under a name
 
     def pack(self, values):
-        """[names, library or None, bytes, bytes of each name apart]"""
+        """Returns [names, library or None, bytes, separate bytes of each name]."""
         alone, owner, parent = {}, {}, {}
 
         def root(name):
@@ -263,7 +264,7 @@ class _Packer:
         return buffer.getvalue(), pickler.memo.copy()
 
     def _look_for_libraries(self):
-        """cloudpickle or dill, if there is one, for what pickle alone refuses."""
+        """Looks for cloudpickle or dill, for what pickle alone refuses."""
         if self._has_looked:
             return
         self._has_looked = True
@@ -365,7 +366,7 @@ def _take_over(kernel, content, cwd):
         _unpack(kernel, loader, names, maker, data, spare, found, left)
     for name in content["names"]:
         if name in found:
-            # A class that is loaded may have bound it for itself: the order of a
+            # A class that is loaded may have bound the name itself: the order of a
             # namespace is that of the first binding.
             kernel.space.pop(name, None)
             kernel.space[name] = found[name]

@@ -1,9 +1,8 @@
-"""The control channel: two FIFOs, one JSON object a line.
+"""The control channel: two FIFOs, one JSON object per line.
 
-Invariants: user code may close or overwrite any descriptor, so none is used
-before `Held.fd` has checked that it still is the file we opened. Only the main
-thread sends. What is sent is valid JSON for strict readers: no lone surrogates,
-no NaN.
+Invariants: user code may close or overwrite any descriptor, so none is used before
+`Held.fd` has checked that it still is the file we opened. Only the main thread sends.
+What is sent is valid JSON for strict readers: no lone surrogates, no NaN.
 """
 import os
 from itertools import cycle
@@ -21,16 +20,17 @@ try:
 except ImportError:
     fcntl = None
 
-# High enough to be out of the way of what user code opens or sweeps with
-# closerange, low enough for the usual limit of 1024 descriptors.
+# High enough not to collide with what user code opens or sweeps with closerange, low
+# enough for the usual limit of 1024 descriptors.
 HIGHEST = 1000
-# Held while we wait. Most orders are shorter; longer ones take several reads.
+# Size of the read buffer, held while we wait. Most orders are shorter; longer ones take
+# several reads.
 CHUNK = 8192
-# Signals have these numbers.
+# The largest signal number: marks are signal numbers.
 MOST_MARKS = 64
 # A channel that fails this often in a row has lost its keeper.
 HOPELESS = 50
-# All that a pipe may hold.
+# The capacity of a pipe.
 WHOLE_PIPE = 1 << 16
 
 
@@ -97,13 +97,13 @@ marks = cycle(range(1, MOST_MARKS + 1))
 
 
 class Held:
-    """A descriptor of ours that is opened again if user code took it away.
+    """One of our descriptors, which is opened again if user code took it away.
 
     `last_fd` is the unchecked number, for uses where a mistake is harmless.
 
-    What we have opened is told by its mark: the signal that would tell of news, had
-    anybody asked for that. Others' files have none, and to ask for it takes a fourth
-    of the time of `fstat`, which matters twice in each run.
+    A mark identifies what we have opened: the signal for I/O events, which nobody has
+    enabled. Other files have none, and reading the mark takes a quarter of the time of
+    `fstat`, which matters twice in each run.
     """
 
     __slots__ = ("last_fd", "_path", "_flags", "_mark", "_inode", "_device")
@@ -141,11 +141,11 @@ class Held:
 
 
 class Reserve:
-    """A descriptor that is kept for when user code has taken all others: what a
-    part of ours or an error's traceback has to read can be read then.
+    """A descriptor reserved for when user code has taken all others: then our parts and
+    the sources for an error's traceback can still be read.
 
-    User code may run while it is free and take that, too; then it is taken back when
-    there is one again, and until then `run` does without.
+    User code may run while it is free and take that one too; then it is reserved again
+    when one is free, and until then `run` does without it.
     """
 
     def __init__(self, null):
@@ -181,8 +181,8 @@ class Channel:
         return [self._ctl.last_fd, self._rep.last_fd, self._seal.last_fd]
 
     def secret(self):
-        """What shows that a run's report is ours, as JSON. Only called when the run is
-        done: until then it is in a pipe, where no frame and no object shows it."""
+        """Returns the proof that a run's report is ours, as JSON. Only called when the
+        run is done: until then it is in a pipe, where no frame and no object shows it."""
         for _ in range(HOPELESS):
             try:
                 return quote(read(self._seal.fd(), WHOLE_PIPE).decode("latin-1"))
@@ -193,10 +193,10 @@ class Channel:
         return '""'
 
     def receive(self, idle):
-        """The next message; `idle(fd)` is called before each wait.
+        """Returns the next message; `idle(fd)` is called before each wait.
 
-        Signal handlers of the user's may raise in here: then we wait again.
-        None means that the keeper is gone.
+        The user's signal handlers may raise in here: then we wait again. None means
+        that the keeper is gone.
         """
         failures = 0
         while failures < HOPELESS:
@@ -217,8 +217,8 @@ class Channel:
         return None
 
     def send(self, text):
-        """Writes one line whole. A user's signal handler that raises in here may
-        make the line appear twice, never make it vanish."""
+        """Writes one whole line. A user's signal handler that raises in here may make
+        the line appear twice, but never makes it vanish."""
         line = text.encode("ascii") + b"\n"
         failures = 0
         while line and failures < HOPELESS:

@@ -1,12 +1,12 @@
 """Typed functions and classes, found again in the texts of their runs.
 
-A function is named by its place: the run, its name, its line, and which one of
-those it is. Whoever has the text compiles it and has the function's code, in any
-version of Python, and nothing of the run is executed for that. A class is its
+A function is identified by its place: the run, its name, its line, and which one of
+several it is. Whoever has the text compiles it and gets the function's code, in any
+version of Python, without executing anything of the run. A class is identified by its
 statement, which has to be executed.
 
-Invariant: a place is only given for code that is equal to what the text compiles
-to; a text that was lost or is not the right one gives none.
+Invariant: a place is only returned for code that is equal to what the text compiles to;
+a text that was lost or is not the right one yields none.
 """
 import _ast
 
@@ -27,7 +27,8 @@ class Library:
         self._codes = {}
 
     def place_of(self, code):
-        """Where a code object comes from, as plain values; None if it is not known."""
+        """Returns where a code object comes from, as plain values; None if it is not
+        known."""
         name = code.co_filename
         if name not in self.texts:
             return None
@@ -70,7 +71,7 @@ class Library:
             self._programs[key] = program
         return program
 
-    # `from __future__ import …`: by name, for the bits differ between versions.
+    # `from __future__ import …`: by name, because the bits differ between versions.
 
     def features(self, flags):
         future = self._kernel.import_standard("__future__")
@@ -88,7 +89,7 @@ class Library:
     # Classes.
 
     def statement_of(self, cls, members):
-        """The place of the statement that a class comes from; None if it is not known."""
+        """Returns the place of a class's statement; None if it is not known."""
         name = cls.__name__
         for function in members:
             code = function.__code__
@@ -110,7 +111,7 @@ class Library:
         return (run, node.name, node.lineno, features)
 
     def _class_at(self, run, name, line, features):
-        """The class statement of this name around a line, or the last one."""
+        """Returns the class statement of this name around a line, or the last one."""
         try:
             tree = self._program(run, features).tree
         except SyntaxError:
@@ -139,7 +140,7 @@ def _collect(code, into):
 
 
 def _statements(body):
-    """All statements that are executed with the run itself."""
+    """Yields all statements that are executed with the run itself."""
     for node in body:
         yield node
         if type(node) not in (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.ClassDef):
@@ -154,7 +155,8 @@ def first_line(node):
 
 
 def names_read(code):
-    """Names that executing a class statement looks up, not those of its methods."""
+    """Returns the names that executing a class statement looks up, without those of its
+    methods."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if type(constant) is CodeType:

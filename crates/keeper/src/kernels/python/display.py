@@ -1,10 +1,10 @@
 """A run's value in the forms that a client can show.
 
-Invariants: every form is bounded; a method that fails costs its form, not the
-run (only `repr` itself may fail the run, as it would when typed).
+Invariants: every form is bounded; a method that fails only loses its form, not the run
+(only `repr` itself may fail the run, as it would when typed).
 """
 MOST_TEXT = 1 << 20
-# Base64 of a large photograph; beyond it a file is the better answer.
+# Base64 of a large photograph; beyond this size a file is the better answer.
 MOST_DATA = 16 << 20
 PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
 FORMS = (
@@ -68,7 +68,7 @@ def _call(value, method):
 
 
 def _to_json(form):
-    """Plain types only, bytes as base64: what the channel can send."""
+    """Returns plain types only, bytes as base64: what the channel can send."""
     if isinstance(form, (bytes, bytearray, memoryview)):
         from binascii import b2a_base64
         return b2a_base64(form, newline=False).decode()
@@ -95,7 +95,7 @@ def _add(data, kind, form, notes):
 
 
 def add_figures(modules, result, notes):
-    """Open matplotlib figures as PNG; they are closed, as after a notebook cell."""
+    """Adds open matplotlib figures as PNG and closes them, as after a notebook cell."""
     pyplot = modules["matplotlib.pyplot"]
     numbers = pyplot.get_fignums()
     if not numbers:
@@ -123,10 +123,10 @@ def _draw(figure):
 
 
 def hint_backend(environ):
-    """Lets matplotlib find Agg while it is imported.
+    """Makes matplotlib find Agg while it is imported.
 
-    It reads os.environ, so only Python's view of the environment is touched:
-    child processes do not inherit the hint, and it is gone after the run.
+    It reads os.environ, so only Python's view of the environment is changed: child
+    processes do not inherit the hint, and it is gone after the run.
     """
     view = getattr(environ, "_data", None)
     if type(view) is not dict or BACKEND_KEY in view:

@@ -1,11 +1,11 @@
 """The Python kernel driver: where it starts.
 
-Launched by the keeper as `python -u <DIR>/driver.py <DIR>`. `-u` is there for
-C stdio: it makes C's own stdout unbuffered, so that a `printf` in an extension
-lands in the run that called it and in order.
+The keeper launches it as `python -u <DIR>/driver.py <DIR>`. `-u` is for C stdio: it
+makes C's own stdout unbuffered, so that a `printf` in an extension lands in the run
+that called it, and in order.
 
-Must stay short: the interpreter keeps the syntax tree of the file that it was
-started with for as long as it lives. All that can be elsewhere is in `boot`.
+Must stay short: the interpreter keeps the syntax tree of the file that it was started
+with for as long as it lives. Everything that can be elsewhere is in `boot`.
 """
 from _signal import SIGINT, signal
 

@@ -1,8 +1,8 @@
-"""What a failed run says: traceback, exit code, `error`.
+"""Reports a failed run: traceback, exit code, `error`.
 
-Invariants: a traceback shows the user's frames and none of ours, in chained and
-grouped exceptions too; a hook of the user's is honoured; nothing in here fails
-because an exception's own methods do.
+Invariants: a traceback shows the user's frames and none of ours, in chained and grouped
+exceptions too; the user's hook is honoured; nothing in here fails because an
+exception's own methods do.
 """
 sys = load.sys
 write = load("channel").write
@@ -34,7 +34,7 @@ def describe(problem):
 
 
 def last_resort(problem, second):
-    """Reporting itself failed or was interrupted: the name has to do."""
+    """Writes only the name, because reporting itself failed or was interrupted."""
     name = type(problem).__name__
     try:
         write(2, ("%s\n(its traceback could not be shown: %s)\n"
@@ -58,7 +58,7 @@ def _report_exit(problem):
 
 
 def _remember(problem):
-    """For pdb.pm() and the like, as the interactive interpreter does."""
+    """Sets sys.last_* for pdb.pm() and the like, as the interactive interpreter does."""
     sys.last_type, sys.last_value = type(problem), problem
     sys.last_traceback = problem.__traceback__
     if sys.version_info >= (3, 12):
@@ -113,7 +113,7 @@ def _call_hook(kernel, hook, problem):
 
 
 def strip(problem):
-    """Takes the driver's frames out of an exception and all that it leads to."""
+    """Removes the driver's frames from an exception and all that it leads to."""
     todo, seen = [problem], set()
     while todo:
         problem = todo.pop()

@@ -1,16 +1,16 @@
-"""Copies of the live interpreter: forks of the session, and images to go back to.
+"""Copies of the running interpreter: forks of the session, and images for rewinds.
 
-A copy is a grandchild: the process in between ends at once, so that the keeper
-becomes its parent and user code that waits for its children never meets it. The
-copy takes orders in a directory of its own, and says there that it is up.
+A copy is a grandchild: the process in between ends at once, so that the keeper becomes
+its parent and user code that waits for its children never meets it. The copy takes
+orders in its own directory, and reports there that it is up.
 
 Invariants:
-- The original goes on as if nothing had happened, whatever becomes of the copy.
-- No open file description is shared: what is read or written in one process
-  moves nothing in the other. Files are opened again where they stood; sockets,
-  pipes and the like stay with the original, and the copy finds them closed.
-- A fork draws other random numbers than the original; an image keeps those that
-  were to come, so that going back means going back.
+- The original goes on as if nothing had happened, whatever happens to the copy.
+- No open file description is shared: what is read or written in one process moves
+  nothing in the other. Files are opened again at their position; sockets, pipes and the
+  like stay with the original, and the copy finds them closed.
+- A fork draws other random numbers than the original; an image keeps those that were to
+  come, so that a rewind restores them.
 """
 from _signal import ITIMER_REAL, SIG_DFL, SIG_UNBLOCK, SIGALRM, SIGCHLD
 from _signal import getsignal, pthread_sigmask, set_wakeup_fd, setitimer, signal
@@ -27,19 +27,19 @@ MARKER = "SESSILE_SESSION_ID"
 # Kinds of files, as in `stat`.
 KIND, REGULAR, PIPE, SOCKET = 0o170000, 0o100000, 0o010000, 0o140000
 UNTOUCHED = (0o020000, 0o060000, 0o040000)  # devices and directories
-# What only matters to the call that opens.
+# Flags that only matter to the call that opens.
 OPENING = 0o100 | 0o200 | 0o1000 | 0o400
-# Fields of /proc/self/stat behind the name: where the environment lies in memory.
+# Fields of /proc/self/stat after the name: where the environment is in memory.
 ENV_START, ENV_END = 47, 48
 MOST_NAMED = 20
 # Below this the end of a process takes about a millisecond.
 HEAVY_PAGES = 1 << 14
-# In seconds; a copy is there after some milliseconds.
+# In seconds; a copy is up after some milliseconds.
 MOMENT = 0.1
 
 
 def answer(kernel, message):
-    """In the original: true. In the copy: false, and `kernel` is the copy's."""
+    """Returns true in the original. In the copy: false, and `kernel` is the copy's."""
     try:
         plan = _look_at_descriptors(kernel)
         threads = state._threads(kernel.modules)
@@ -69,7 +69,7 @@ def answer(kernel, message):
 
 
 def _has_tasks(kernel):
-    """Whether what is remembered may change between two runs."""
+    """Whether the state may change between two runs."""
     if "asyncio.events" not in kernel.modules:
         return False
     aio = load("aio")
@@ -84,19 +84,20 @@ def _text_of(failure):
 
 
 def split(holds=False):
-    """Whether we are the original; why there is no copy if there is none; and the
-    copy's number, by which the keeper notices if it does not get far.
+    """Returns whether we are the original; why there is no copy if there is none; and
+    the copy's pid, by which the keeper notices if it does not get far.
 
-    The copy is no child of this process, and a handler of the user's for the end
-    of children hears nothing.
+    The copy is no child of this process, and a user's handler for the end of children
+    is not called.
 
-    To end a process takes longer than to fork it if it has much memory, and slows
-    those down that share it. So the one in between may have to wait with its end
-    until the copy closes `load.held`."""
+    Ending a process with much memory takes longer than forking it, and slows down those
+    that share the memory. So the process in between may have to wait with its end until
+    the copy closes `load.held`.
+    """
     reading, writing = pipe()
     held, holding = pipe() if holds else (-1, -1)
     handler = getsignal(SIGCHLD)
-    # Ignored, it would make the end of the process in between unknowable.
+    # If ignored, the end of the process in between could not be detected.
     is_set = handler is not None and handler != SIG_DFL
     if is_set:
         signal(SIGCHLD, SIG_DFL)
@@ -131,7 +132,7 @@ def split(holds=False):
         if is_set:
             signal(SIGCHLD, handler)
     if callable(handler) and _has_ended_children():
-        # It may have ended just now, unheard.
+        # A child may have ended just now, unnoticed.
         kill(getpid(), SIGCHLD)
     code = WEXITSTATUS(status) if WIFEXITED(status) else 1
     return True, strerror(code) if code and pid is None else None, pid
@@ -143,7 +144,8 @@ def _is_heavy():
 
 
 def _wait_a_moment(held):
-    """For the other end to be closed; a copy that hangs must not hold the original."""
+    """Waits for the other end to be closed; a copy that hangs must not block the
+    original."""
     signal(SIGALRM, SIG_DFL)
     pthread_sigmask(SIG_UNBLOCK, (SIGALRM,))
     setitimer(ITIMER_REAL, MOMENT)
@@ -199,7 +201,7 @@ def _give_up(kernel, message, failure):
 # Descriptors.
 
 def _look_at_descriptors(kernel):
-    """What the copy has to do about each: the original may move on at once."""
+    """Plans what the copy has to do about each: the original may move on at once."""
     ours = kernel.channel.descriptors() + [kernel.null.last_fd] + kernel.reserve.descriptors()
     plan = []
     for name in listdir("/proc/self/fd"):
@@ -236,7 +238,7 @@ def _flags(fd):
 
 
 def _separate(plan):
-    """Carries the plan out, and names what stays with the original."""
+    """Carries out the plan. Returns the names of what stays with the original."""
     left = []
     for fd, kind, flags, position in plan:
         if kind is None:
@@ -273,7 +275,7 @@ def _open_again(fd, flags, position):
 
 
 def _cut(fd, kind, flags):
-    """Puts something in its place whose other side is gone."""
+    """Replaces it with something whose other side is gone."""
     inheritable = not flags & O_CLOEXEC
     if kind == 0 and _target(fd) == "anon_inode:[eventpoll]":
         import select
@@ -305,14 +307,15 @@ def _random_numbers(modules):
 
 
 def _keep_numbers(modules, numbers):
-    """The interpreter itself has given them a new seed when it was forked."""
+    """Restores the numbers: the interpreter itself has reseeded them when it was
+    forked."""
     instance = getattr(modules.get("random"), "_inst", None)
     if instance is not None and numbers is not None:
         instance.setstate(numbers)
 
 
 def _reseed(modules):
-    """`random` was reseeded by the interpreter; these do not look after themselves."""
+    """Reseeds these; the interpreter itself has reseeded only `random`."""
     numpy = modules.get("numpy.random")
     if numpy is not None:
         _quietly(lambda: numpy.seed())
@@ -334,8 +337,8 @@ def _quietly(action):
 
 
 def _forget_endings(modules):
-    """What the original does at its end (removing its temporary directories, say)
-    is not done a second time."""
+    """Prevents what the original does at its end, such as removing its temporary
+    directories, from being done a second time."""
     atexit = modules.get("atexit")
     if atexit is not None:
         atexit._clear()
@@ -348,16 +351,16 @@ def _forget_endings(modules):
 
 
 def _forget_children(modules):
-    """Those of `multiprocessing` are the original's: they are neither waited for
-    nor ended from here."""
+    """Forgets the children of `multiprocessing`, which are the original's: they are
+    neither waited for nor ended from here."""
     process = modules.get("multiprocessing.process")
     if process is not None:
         _quietly(lambda: process._children.clear())
 
 
 def _renew_loops(kernel):
-    """An event loop waits on an epoll instance and wakes itself by a socket: both
-    were the original's."""
+    """Renews event loops: a loop waits on an epoll instance and wakes itself by a
+    socket, both of which were the original's."""
     if "asyncio.events" not in kernel.modules:
         return
     loop = load("aio").find_loop(kernel, False)
@@ -380,8 +383,8 @@ def _renew_loops(kernel):
 
 
 def _mark(kernel, session):
-    """Processes are told apart by this variable: in what children inherit, and in
-    what the system shows of this one."""
+    """Sets the variable that tells processes apart: in what children inherit, and in
+    what the system shows of this process."""
     before = kernel.environ.get(MARKER)
     kernel.environ[MARKER] = session
     with_name = (MARKER + "=").encode()

@@ -1,11 +1,11 @@
-"""Lines that are Python in a notebook only: `!ls`, `x = !ls`, `%cd dir`,
-`pip install x`, a `%%bash` cell.
+"""Lines that are Python only in a notebook: `!ls`, `x = !ls`, `%cd dir`, `pip install
+x`, a `%%bash` cell.
 
-Duty: turn them into calls of `magics`, line by line.
+Turns them into calls of `magics`, line by line.
 
-Invariants: text that compiles is never looked at, and in text that does not, only
-the line that the compiler stumbles over is rewritten: a line of the same look
-inside a string stays as it is. Line numbers do not change.
+Invariants: text that compiles is never examined, and in text that does not, only the
+line that the compiler rejects is rewritten: a similar line inside a string stays as it
+is. Line numbers do not change.
 """
 import re
 
@@ -18,12 +18,12 @@ PIP = re.compile(INDENT + r"(pip3?|python3? -m pip)[ \t]+((?:install|uninstall|l
                  r"check|index|config|cache|wheel|search|inspect|hash|help|debug)\b.*)$")
 CHANGE = re.compile(INDENT + r"cd[ \t]+(\S.*)$")
 CELL = re.compile(r"^%%([A-Za-z_]\w*)(?:[ \t]+(.*))?$")
-# The compiler names the first bad line only; each attempt mends one.
+# The compiler names the first bad line only; each attempt rewrites one.
 MOST_LINES = 500
 
 
 def compile(kernel, text, name, problem, notes):
-    """A program, or None if there is no such line where the trouble is."""
+    """Returns a program, or None if there is no such line at the error."""
     magics = load("magics")
     cell = _rewrite_cell(text, magics)
     if cell is not None:
@@ -52,7 +52,7 @@ def _mend(lines, problem, magics):
     if not number or number > len(lines):
         return False
     index = number - 1
-    # The trouble may show in a line that a shell command continues on.
+    # The error may be reported in a continuation line of a shell command.
     while index > 0 and lines[index - 1].endswith("\\") and not _is_habit(lines[index], magics):
         index -= 1
     whole, last = lines[index], index

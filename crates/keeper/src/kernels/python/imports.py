@@ -1,11 +1,11 @@
-"""Which modules user code imported.
+"""Finds the modules that user code imported.
 
-Read from the syntax of each run, then confirmed by what the run left behind: a
-name that was bound, or a module that was not loaded before. builtins.__import__
-is left alone: it would be visible, and slow every import of every library.
+They are read from the syntax of each run, then confirmed by what the run left behind: a
+name that was bound, or a module that was not loaded before. builtins.__import__ is left
+alone: a replacement would be visible, and slow down every import of every library.
 
-Limits: `importlib.import_module("x")` is not seen; an import inside a function is
-seen if it loads the module, not if something else had loaded it before.
+Limits: `importlib.import_module("x")` is not seen; an import inside a function is seen
+if it loads the module, not if something else had loaded it before.
 """
 import _ast
 
@@ -35,11 +35,11 @@ class Imports:
         return list(self._found)
 
     def add(self, module):
-        """One that is known to have been imported."""
+        """Adds a module that is known to have been imported."""
         self._found[module] = True
 
     def foresee(self, tree):
-        """Before the run: later it cannot be told what had been loaded already."""
+        """Records, before the run, what is loaded: later this cannot be determined."""
         self._of_run = []
         for statement in tree.body:
             self._visit(statement, True, False)

@@ -1,11 +1,11 @@
 """What lives on between runs, and the loop that takes orders.
 
 Invariants:
-- No interrupt is ever raised in a frame of the driver itself. SIGINT strikes only
-  while `active` is set and the frame on top is the user's (or works for the user);
-  at any other moment it is noted, and honoured if user code is yet to start.
-- What is asked of us is answered by the process that was asked, never by a child
-  that user code forked.
+- No interrupt is ever raised in a frame of the driver itself. SIGINT strikes only while
+  `active` is set and the top frame is the user's (or works for the user); at any other
+  moment it is noted, and honoured if user code has not started yet.
+- Each request is answered by the process that was asked, never by a child that user
+  code forked.
 """
 import os
 import sys
@@ -19,9 +19,9 @@ streams = load("streams")
 run = load("run")
 sealing = load("seals")
 
-# A look whether the driver is whole takes a third of the time of a small run, and
-# much more where other processes have used the caches meanwhile. So it is had after
-# every run, as long as no more than ten come in a second: a few may come at once.
+# Checking whether the driver is whole takes a third of the time of a small run, and
+# much more if other processes have used the caches meanwhile. So it is done after every
+# run only as long as no more than ten come in a second; a few may come at once.
 LOOK_EVERY = 0.1
 LOOKS_AT_ONCE = 4
 
@@ -68,8 +68,8 @@ class Kernel:
         signal(SIGINT, self.on_sigint)
 
     def import_standard(self, name):
-        """Imports for the driver's own use: not a file of that name in the user's
-        directory, and never torn by an interrupt, which waits until it is done."""
+        """Imports for the driver's own use: ignores a file of that name in the user's
+        directory, and is never torn by an interrupt, which waits until it is done."""
         module = self.modules.get(name)
         if module is not None:
             return module
@@ -105,7 +105,7 @@ def loop(kernel):
     modules = kernel.modules
 
     def idle(ctl):
-        """Lets asyncio tasks go on while nothing is asked of us."""
+        """Lets asyncio tasks go on while there is no request."""
         if "asyncio.events" in modules and not kernel.frozen:
             load("aio").idle(kernel, ctl)
             if getpid() != kernel.pid:
@@ -160,8 +160,8 @@ def loop(kernel):
 
 
 def _end(kernel):
-    """An ordinary end is the interpreter's. A fork has objects that are the
-    original's as well, and must not do twice what they do when they go."""
+    """Ends the kernel. Normally the interpreter does that. A fork shares objects with
+    the original, and must not repeat what they do when they end."""
     if kernel.frozen:
         _exit(0)
     if kernel.is_fork:
@@ -183,9 +183,9 @@ def _answer_state(kernel):
 
 
 def _let_go(kernel):
-    """Waits for our terminal to hang up, which must not be our end.
+    """Waits for our terminal to hang up, which must not end us.
 
-    Returns what was asked of us meanwhile.
+    Returns the requests that came meanwhile.
     """
     before = getsignal(SIGHUP)
     signal(SIGHUP, SIG_IGN)
@@ -196,6 +196,6 @@ def _let_go(kernel):
         if message is None or message.get("op") == "released":
             break
         held.append(message)
-    # One that was not set from Python cannot be brought back.
+    # A handler that was not set from Python cannot be restored.
     signal(SIGHUP, SIG_DFL if before is None else before)
     return held

@@ -1,7 +1,7 @@
-"""What the lines of `habits` do, in the user's namespace and on the run's streams.
+"""Executes the lines of `habits`, in the user's namespace and on the run's streams.
 
-Must not raise for a command that fails: a notebook does not. The run's notes say
-so instead. (A `%%bash` cell that fails does raise, there as here.)
+Must not raise for a command that fails: a notebook does not. The run's notes say so
+instead. (A `%%bash` cell that fails does raise, there as here.)
 """
 import builtins
 import os
@@ -10,7 +10,7 @@ import re
 sys = load.sys
 
 NAME = re.compile(r"\{\{|\}\}|\{([^{}\n]+)\}|\$\$|\$([A-Za-z_]\w*)")
-# The kernel's limit for one argument is 128 KiB; longer scripts go by stdin.
+# The kernel's limit for one argument is 128 KiB; longer scripts go through stdin.
 MOST_ARGUMENT = 100000
 SHELL_WORDS = ("ls", "cat", "cp", "mv", "mkdir", "rm", "rmdir", "ll", "conda", "mamba", "uv")
 IGNORED = ("matplotlib", "load_ext", "reload_ext", "autoreload", "config", "colors", "pylab")
@@ -33,7 +33,8 @@ class Call:
         self.kernel, self.notes, self.space, self.local = kernel, notes, space, local
 
     def expand(self, text):
-        """`{expression}` and `$name` of the user's; what is not Python is the shell's."""
+        """Expands the user's `{expression}` and `$name`; what is not Python is left to
+        the shell."""
         def value(match):
             whole, expression, name = match.group(0), match.group(1), match.group(2)
             if whole in ("{{", "}}", "$$"):
@@ -66,7 +67,7 @@ def _shell():
 
 
 def _own_pip(command):
-    """`!pip install` means this interpreter's, whatever is first on PATH."""
+    """Makes `!pip install` use this interpreter's pip, whatever is first on PATH."""
     import shlex
     match = re.match(r"pip3?(\s|$)", command)
     if match is None:
@@ -92,7 +93,7 @@ def _pip(call, rest):
 
 
 def _forget_finders():
-    """Lets a package be imported that was not there a moment ago."""
+    """Makes a package importable that was not there a moment ago."""
     import importlib
     importlib.invalidate_caches()
 

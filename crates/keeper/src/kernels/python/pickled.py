@@ -1,12 +1,12 @@
 """Values as bytes, and back: pickle, and what pickle cannot do by itself.
 
-Functions and classes that were typed go by their source (see `defined`), cells of
-closures and modules by what they are. All that is defined here and is called when
-bytes become values again is found under `MODULE`, which is in sys.modules only
-while values are pickled, in a process that is there for nothing else.
+Typed functions and classes are stored by their source (see `defined`), cells of
+closures and modules by what they are. Everything that is defined here and called when
+bytes become values again is found under `MODULE`, which is in sys.modules only while
+values are pickled, in a process that does nothing else.
 
-Must not: execute a decorator or a default value of a function again. Only the
-statement of a class is executed when it is loaded.
+Must not: execute a decorator or a default value of a function again. Only the statement
+of a class is executed when it is loaded.
 """
 sys = load.sys
 defined = load("defined")
@@ -16,7 +16,7 @@ PROTOCOL = 5
 FunctionType = type(lambda: 0)
 ModuleType = type(sys)
 CellType = type((lambda x: lambda: x)(0).__closure__[0])
-# Found in memory twice without anybody noticing.
+# Types whose values can be duplicated without a visible difference.
 VALUES = {str, bytes, int, float, complex, bool, type(None), range, tuple, type(Ellipsis),
           type(NotImplemented), type(len), ModuleType}
 PLAIN = {str, bytes, int, float, complex, bool, type(None)}
@@ -25,18 +25,18 @@ _loading = None  # the Loader at work, for the functions that pickles call
 
 
 class Unknown(Exception):
-    """Something that was typed, whose source is not known."""
+    """Typed code whose source is not known."""
 
 
 def pickler_class(kernel, library, base, is_able=False):
-    """A pickler on top of `base`, which is pickle's own, or one that is able to
-    carry code whose source is not known."""
+    """Returns a pickler on top of `base`, which is pickle's own, or one that can carry
+    code whose source is not known."""
     space = kernel.space
     fallback = getattr(base, "reducer_override", None)
     lru_cache = type(kernel.import_standard("functools").lru_cache(lambda: 0))
     type_variable = getattr(kernel.modules.get("typing"), "TypeVar", None)
     environ_type = type(kernel.environ)
-    # Of which a library makes something else without saying so.
+    # Libraries silently turn it into something else.
     file_type = kernel.import_standard("_io").TextIOWrapper
 
     class Carrier(base):
@@ -72,7 +72,7 @@ def pickler_class(kernel, library, base, is_able=False):
             is_own = function.__globals__ is space
             if not is_own and module not in (None, "__main__"):
                 return function.__name__ if module == MODULE else NotImplemented
-            # The others pickle would take for what every session has.
+            # Otherwise pickle would treat them as something that every session has.
             place = library.place_of(code) if is_own else None
             if place is None and not is_able:
                 raise Unknown("the source of %s is not known" % function.__qualname__)
@@ -123,7 +123,7 @@ def pickler_class(kernel, library, base, is_able=False):
             return (define_class, (statement, needs), state, None, None, dress_class)
 
         def _attributes(self, cls, run, lines):
-            """What a class has beyond its statement, or may have changed since."""
+            """Returns what a class has beyond its statement, or may have changed since."""
             found = {}
             if hasattr(cls, "__members__"):  # an Enum
                 return found
@@ -189,7 +189,7 @@ def _functions_in(cls):
 
 
 def is_shared(value, space):
-    """Whether it matters that two names have the very same one."""
+    """Whether it matters that two names refer to the same object."""
     kind = type(value)
     if kind in VALUES:
         return False
@@ -203,8 +203,8 @@ def is_shared(value, space):
 # What pickles call.
 
 class Loader:
-    """Makes values of bytes. One for all bytes of a dump: a class that several of
-    them mention is made once."""
+    """Creates values from bytes. One loader for all bytes of a dump: a class that
+    several of them mention is created once."""
 
     def __init__(self, kernel, library):
         self.kernel, self.library = kernel, library
@@ -221,7 +221,7 @@ class Loader:
                 try:
                     return base.find_class(self, module, name)
                 except ModuleNotFoundError:
-                    # Newer versions of Python have some in a private module within.
+                    # Newer versions of Python have some in a private submodule.
                     outer, _, inner = module.rpartition(".")
                     if not outer or inner[:1] != "_":
                         raise

@@ -1,11 +1,11 @@
 """One run, from message to report.
 
 Invariants:
-- Every run is answered exactly once, by the process that was asked: a child that
-  user code forked ends where its run ends and says nothing.
+- Every run is answered exactly once, by the process that was asked: a child that user
+  code forked ends where its run ends, and reports nothing.
 - Between runs 0, 1 and 2 are /dev/null: no pipe of a finished run stays open here.
 
-Must not: call anything by a name that user code can rebind; import per run.
+Must not: call anything by a name that user code can rebind; import in each run.
 """
 import builtins
 from _signal import SIGINT, default_int_handler, getsignal, signal
@@ -26,7 +26,7 @@ USUAL_RECURSION = 1000
 EMFILE = 24  # the same on all of Linux; the module with its name is not loaded yet
 NO_ROOM = ("all %d descriptors that this kernel may have are open: close some files, or raise "
            "the limit (resource.setrlimit here, `ulimit -n` where the session is started)")
-# As JSON has it.
+# As JSON.
 SECRET_LENGTH = 10
 PLAIN_DONE = '{"op":"done","run":%d,"secret":%s,"exit_code":0,"result":null,"error":null,"notes":[]}'
 
@@ -61,7 +61,7 @@ def answer(kernel, message):
     finally:
         _detach(kernel.null)
     _send_report(kernel, number, exit_code, result, error, notes)
-    # Nobody waits for this.
+    # After the report, so that no client waits for it.
     kernel.reserve.take()
 
 
@@ -77,7 +77,8 @@ def _send_report(kernel, number, exit_code, result, error, notes):
 
 
 def answer_again(kernel):
-    """The keeper did not believe the last report: its secret was somebody else's."""
+    """Reports again: the keeper did not accept the last report, because its secret was
+    wrong."""
     if kernel.unsure is not None:
         _send_report(kernel, *kernel.unsure)
 
@@ -115,7 +116,7 @@ def _attach(kernel, message, notes):
 
 
 def _redirect(path, flags, target):
-    """Returns whether there was no descriptor left to do it with."""
+    """Redirects a descriptor. Returns whether no spare descriptor was left for it."""
     fd = _open(path, flags)
     if fd == target:
         set_inheritable(fd, True)
@@ -126,7 +127,8 @@ def _redirect(path, flags, target):
 
 
 def _open(path, flags):
-    """Between runs 0 is nobody's, and serves when user code has taken all others."""
+    """Opens a file. Between runs 0 is unused, and serves if user code has taken all
+    others."""
     try:
         return open(path, flags)
     except OSError as problem:
@@ -158,7 +160,7 @@ def _repair_namespace(space):
 
 
 def _extend_environment(environ, extra):
-    """Returns what was there before, to put back after the run."""
+    """Sets variables. Returns the values before, to restore after the run."""
     before = []
     for key, value in extra.items():
         before.append((key, value, environ.get(key)))
@@ -228,8 +230,8 @@ def _compile(kernel, name, text, notes):
 
 
 def _foresee(kernel, name, text, program):
-    """What imports pull in may print source lines or start threads at once:
-    those modules have to know of us before user code meets them."""
+    """Prepares modules that print source lines or start threads as soon as they are
+    imported: they have to know of us before user code uses them."""
     if kernel.imports is None:
         expect_imports(kernel)
         kernel.sources.publish(name, text)
@@ -260,7 +262,7 @@ def _execute(kernel, program, notes):
         if program.is_async:
             value = load("aio").run(kernel, program)
         else:
-            # Right here, so that a tracer of the user's sees no frame of ours.
+            # Right here, so that the user's tracer sees no frame of ours.
             if kernel.tracer is not None:
                 settrace(kernel.tracer)
             if kernel.profiler is not None:
@@ -293,7 +295,8 @@ def _render(value, notes):
 
 
 def _reclaim_handler(kernel):
-    """A handler of the user's may raise, so it must not be in place in our frames."""
+    """Restores our handler: the user's may raise, so it must not be in place in our
+    frames."""
     while True:
         try:
             handler = getsignal(SIGINT)
@@ -321,7 +324,7 @@ def _add_figures(kernel, result, notes):
 
 
 def _report(kernel, problem):
-    """Exit code and `error`; the traceback goes to the run's stderr."""
+    """Returns the exit code and `error`; the traceback goes to the run's stderr."""
     errors = load("errors")
     kernel.reserve.release()
     kernel.active = True
@@ -336,7 +339,7 @@ def _report(kernel, problem):
 
 
 def _vanish(kernel, problem):
-    """In a child that user code forked: ends it as the interpreter would."""
+    """Ends a child that user code forked, as the interpreter would."""
     exit_code = 0
     try:
         if problem is not None:

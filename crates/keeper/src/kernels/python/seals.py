@@ -1,16 +1,16 @@
-"""Puts back what a run has changed of the driver itself.
+"""Restores what a run has changed in the driver itself.
 
-User code finds our frames (`sys._getframe`), and through them our modules, classes
-and functions; it could exchange what reports later runs. So what a part consists
-of is written down when it is loaded, in tuples, which cannot be changed, and
-compared after a run, when nobody waits for us (how often, `kernel.loop` says).
+User code finds our frames (`sys._getframe`), and through them our modules, classes and
+functions; it could replace what reports later runs. So the contents of a part are
+recorded when it is loaded, in tuples, which cannot be changed, and compared after a
+run, when no client waits for us (`kernel.loop` says how often).
 
-Invariant: `is_whole` and `mend` look nothing up that user code can change. Their
-caller is a frame that never ends, makes them anew from their code each time, and
-hands them all that they need.
+Invariant: `is_whole` and `mend` look up nothing that user code can change. Their caller
+is a frame that never ends; it creates them from their code each time, and passes them
+all that they need.
 
-Must not: compare what may be an object of the user's by anything but identity, as
-that may claim to be equal to ours.
+Must not: compare what may be an object of the user by anything but identity, as it may
+claim to be equal to ours.
 """
 from _operator import attrgetter, is_, itemgetter
 from gc import get_referents
@@ -22,7 +22,7 @@ KEPT_BY_CLASS = ("__dict__", "__weakref__", "__doc__", "__module__")
 
 
 def seal(space):
-    """What the part with these globals consists of."""
+    """Returns the contents of the part with these globals."""
     functions, classes = [], []
     for value in space.values():
         if type(value) is FUNCTION and value.__globals__ is space:
@@ -51,7 +51,7 @@ def _functions_of(made):
 
 
 def seal_objects(kernel):
-    """What holds the driver together: (object, attributes, values)."""
+    """Returns what holds the driver together: (object, attributes, values)."""
     bonds = ((kernel, ("main", "space", "modules", "environ", "sources", "compiler", "streams", "channel", "null",
                        "reserve", "on_sigint")),
              (kernel.channel, ("_ctl", "_rep", "_seal")))
@@ -59,11 +59,11 @@ def seal_objects(kernel):
 
 
 def outline(seals):
-    """All of it in a form that is compared in a few steps of Python's own.
+    """Returns all of it in a form that Python compares in a few steps.
 
     Of the builtins, which have no functions of ours, only those are compared that the
-    code of loaded parts uses: they are most of all values. Before another part is
-    loaded, all of them are put back (see `boot`).
+    code of loaded parts uses: builtins are most of all values. Before another part is
+    loaded, all of them are restored (see `boot`).
     """
     spaces, sizes, values, functions, codes, builtins = [], [], [], [], [], []
     for space, own_names, own_values, own_functions, own_codes, _, classes in seals:
@@ -88,12 +88,14 @@ def outline(seals):
 
 
 def _dictionary_of(made):
-    """A class shows a view of it, through which `get_referents` does not look."""
+    """Returns a class's dictionary: the class shows a view of it, through which
+    `get_referents` does not look."""
     return [found for found in get_referents(made.__dict__) if type(found) is dict][0]
 
 
 def _names_in(codes):
-    """Names that code looks up, and those that the interpreter does on its behalf."""
+    """Returns the names that code looks up, and those that the interpreter looks up for
+    it."""
     used = {"__build_class__", "__import__", "getattr", "iter", "reversed"}
     codes = [*codes]
     while codes:
@@ -107,12 +109,12 @@ def is_whole(outline, bonds, tools):
     spaces, sizes, values, functions, codes, builtins = outline
     all, map, tuple, len, is_same, values_of, code_of = tools
     try:
-        # The values of all dictionaries in one list, in half of the time that `values()`
-        # takes. In order, and without the keys, which are text.
+        # The values of all dictionaries in one list, in half of the time that
+        # `values()` takes. In order, and without the keys, which are text.
         if tuple(map(len, spaces)) != sizes or not all(map(is_same, values_of(*spaces), values)):
             return False
-        # Nothing but code can be a function's code: no object of the user's claims to
-        # be equal here, and what is equal does the same.
+        # Only code can be a function's code: no object of the user claims to be equal
+        # here, and equal code does the same.
         if tuple(map(code_of, functions)) != codes:
             return False
         for space, get, expected in builtins:

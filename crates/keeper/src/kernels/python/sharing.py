@@ -1,14 +1,14 @@
-"""Memory that was made to be shared with children is not shared with a copy.
+"""Separates a copy from memory that is shared with children.
 
-A copy of this process inherits such mappings (`mmap.mmap(-1, …)`, the values and
-locks of `multiprocessing`) as they are, so each side would see what the other
-writes. The copy puts memory of its own in their place, with the same contents, and
-still shared with the children that the copy itself will have. Mappings of files
-that have a name are left alone: they are the file.
+A copy of this process inherits such mappings (`mmap.mmap(-1, …)`, the values and locks
+of `multiprocessing`) as they are, so each side would see what the other writes. The
+copy replaces them with its own memory, with the same contents, still shared with the
+children that the copy itself will have. Mappings of files that have a name are left
+alone: they are the file.
 """
 from posix import O_CLOEXEC, O_RDONLY, close, open, read
 
-# Beyond this, copying would take more time and memory than anybody expects.
+# Beyond this, copying would take more time and memory than anyone expects.
 MOST_BYTES = 1 << 30
 PROT_READ, PROT_WRITE = 1, 2
 MAP_SHARED, MAP_ANONYMOUS = 1, 32
@@ -16,7 +16,7 @@ MREMAP_MAYMOVE, MREMAP_FIXED = 1, 2
 
 
 def separate():
-    """Names what could not be separated."""
+    """Separates the memory. Returns the names of what could not be separated."""
     ranges = _shared(_maps())
     if not ranges:
         return []

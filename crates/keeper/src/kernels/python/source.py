@@ -21,7 +21,7 @@ CodeType = type((lambda: 0).__code__)
 
 
 class Program:
-    """A run's code: statements, then the last expression, either may be None."""
+    """A run's code: statements, then the last expression; either may be None."""
 
     __slots__ = ("body", "last", "tree", "is_async", "defines")
 
@@ -82,7 +82,7 @@ class Compiler:
 
 
 def _is_silenced(text, final):
-    """A closing semicolon keeps the value back, as in a notebook."""
+    """Whether a closing semicolon suppresses the value, as in a notebook."""
     if not text.rstrip().endswith(";"):
         return False
     lines = text.split("\n")[final.end_lineno - 1:]

@@ -1,8 +1,8 @@
-"""What the kernel remembers, described without touching it.
+"""Describes the kernel's state without touching it.
 
-Invariant: no user code runs. Types are asked through `type`, never through the
-object; only values whose type is a known one in C are printed, to a bounded depth
-and length; everything else is named by its type.
+Invariant: no user code runs. Types are queried through `type`, never through the
+object; only values whose type is a known one in C are printed, to a bounded depth and
+length; everything else is named by its type.
 """
 sys = load.sys
 channel = load("channel")
@@ -10,19 +10,19 @@ channel = load("channel")
 MOST_TEXT = 120
 MOST_DEPTH = 3
 MOST_ITEMS = 8
-# An int of more bits than this takes long to print, or may not be printed at all.
+# An int with more bits takes long to print, or may not be printed at all.
 MOST_BITS = 512
 FunctionType = type(lambda: 0)
 ModuleType = type(sys)
 NUMBERS = (bool, float, complex, type(None), type(Ellipsis), type(NotImplemented), range)
 BRACKETS = {list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}"), frozenset: ("frozenset({", "})")}
-# Types of the standard library whose repr is C code, or a line over strings.
+# Types of the standard library whose repr is C code, or one line over strings.
 PRINTABLE = {("datetime", "date"), ("datetime", "time"), ("datetime", "datetime"),
              ("datetime", "timedelta"), ("decimal", "Decimal"), ("fractions", "Fraction"),
              ("pathlib", "PosixPath"), ("pathlib._local", "PosixPath"),
              ("pathlib", "PurePosixPath"), ("uuid", "UUID")}
 
-# The getters of `type` itself: a metaclass of the user's cannot answer for them.
+# The getters of `type` itself: the user's metaclass cannot answer for them.
 _module_of_type = type.__dict__["__module__"].__get__
 _bases_of_type = type.__dict__["__bases__"].__get__
 _name_of_type = type.__dict__["__name__"].__get__
@@ -75,7 +75,7 @@ def _threads(modules):
 
 
 def _function_behind(value):
-    """The function itself, or what functools.lru_cache wraps."""
+    """Returns the function itself, or what functools.lru_cache wraps."""
     kind = type(value)
     if kind is FunctionType:
         return value
@@ -211,6 +211,6 @@ def _short_known(value, kind):
 
 
 def _is_genuine(kind, module, name):
-    """A class of the user's may carry any name; only the library's own counts."""
+    """Whether a class is the library's own: a user's class may have any name."""
     found = sys.modules.get(module)
     return getattr(found, "__dict__", {}).get(name) is kind

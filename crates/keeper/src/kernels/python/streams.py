@@ -15,7 +15,7 @@ surrogateescape_errors = lookup_error("surrogateescape")
 
 
 def _escape_errors(problem):
-    """Bytes that came in undecodable go out as they were; the rest is escaped."""
+    """Writes bytes that were undecodable on input as they were, and escapes the rest."""
     try:
         return surrogateescape_errors(problem)
     except UnicodeError:
@@ -25,8 +25,8 @@ def _escape_errors(problem):
 register_error(ESCAPE, _escape_errors)
 
 
-# Set by `background` once there is something that writes for an earlier run: maps 1
-# or 2 to the descriptor that the caller's output belongs to.
+# Set by `background` once something writes for an earlier run: maps 1 or 2 to the
+# descriptor that the caller's output belongs to.
 routes = []
 
 
@@ -69,7 +69,8 @@ class Outlet(RawIOBase):
 
 
 def _write_rest(fd, data):
-    """After a signal, or when a child has made the shared pipe non-blocking."""
+    """Writes the rest after a signal, or when a child has made the shared pipe
+    non-blocking."""
     import select
     while data:
         try:
@@ -117,7 +118,8 @@ class Streams:
         sys.stderr = sys.__stderr__ = self._err
 
     def renew_input(self, is_empty):
-        """A fresh sys.stdin; /dev/null leaves no buffer behind, so that one is kept."""
+        """Sets a fresh sys.stdin; /dev/null leaves no buffer behind, so that one is
+        kept."""
         stream = self._empty
         if not is_empty or stream is None or stream.closed:
             stream = input()
@@ -126,7 +128,7 @@ class Streams:
         sys.stdin = sys.__stdin__ = stream
 
     def settle(self, notes):
-        """Flushes, and takes back what user code replaced."""
+        """Flushes, and restores what user code replaced."""
         if getattr(sys, "stdout", None) is not self._out:
             self._take_back("stdout", notes)
         if getattr(sys, "stderr", None) is not self._err:

@@ -1,16 +1,16 @@
-//! Jobs that a run leaves in the background, and what became of them.
+//! Jobs that a run leaves in the background, and how they end.
 //!
-//! Only the shell knows how a job ended: it is its parent, and has reaped it. Each
-//! report of a run has `$!` in it. If that is new, the shell is asked about all
-//! jobs that the run may have started, after a moment in which what fails at once
-//! has failed. Shells do not list jobs that are over; but they answer for a number
-//! that was a job's, and the numbers lie between the last `$!` and this one. Jobs
-//! that live on are remembered, and asked about in later runs. Runs that start no
-//! job, in a shell without one, pay nothing.
+//! Only the shell knows how a job ended: it is the parent, and has reaped it. Each report
+//! of a run contains `$!`. If that is new, the shell is asked about all jobs that the run
+//! may have started, after a moment in which a job that fails at once has failed. Shells
+//! do not list jobs that are over, but they answer for a pid that was a job's, and these
+//! pids lie between the last `$!` and this one. Jobs that live on are remembered, and
+//! asked about in later runs. Runs that start no job, in a shell without one, have no
+//! extra cost.
 //!
-//! The questions must leave everything as it was: a later `wait` of the user's
-//! gets the same status. dash forgets the jobs that it has listed as over, so it
-//! is not asked once the user keeps their numbers.
+//! The questions must leave everything as it was: a later `wait` of the user gets the
+//! same status. dash forgets the jobs that it has listed as over, so it is not asked once
+//! the user keeps their pids.
 
 use super::super::{JobEnded, Order, Report, mentions};
 use super::dialect::Status;
@@ -23,23 +23,23 @@ use sessile_protocol::RunNo;
 use std::fmt::Write;
 use std::io;
 
-/// Jobs that are remembered at the most.
+/// Maximum number of jobs that are remembered.
 const WATCHED: usize = 32;
 
-/// Numbers that a shell is asked about after a run at the most, 20 us each. Those
-/// of jobs that are started one after the other are next to each other.
+/// Maximum number of pids that a shell is asked about after a run, 20 us each. The pids
+/// of jobs that are started one after the other are adjacent.
 const ASKED: u32 = 200;
 
 #[derive(Debug, Default)]
 pub(super) struct Background {
     /// `$!`, as it was last reported.
     last: Option<u32>,
-    /// Those that lived when they were last asked about.
+    /// Jobs that lived when they were last asked about.
     watched: Vec<Watched>,
-    /// What the next reports are to begin with.
+    /// Reports to put before the next ones.
     pub(super) told: Vec<Report>,
     pub(super) functions: Functions,
-    /// The user has taken note of a job's number, or of `%1`.
+    /// The user has stored a job's pid, or uses `%1`.
     keeps_numbers: bool,
     /// The user has disowned jobs: bash answers 0 for these, however they ended.
     disowns: bool,
@@ -52,27 +52,28 @@ struct Watched {
     command: Option<String>,
 }
 
-/// What a shell is asked about jobs of earlier runs around a text.
+/// Questions to a shell about jobs of earlier runs, around a text.
 #[derive(Debug, Default)]
 pub(super) struct JobQuestions {
-    /// Before it, about those that are gone.
+    /// Asked before the text, about those that are gone.
     pub(super) before: String,
-    /// After it, about those that lived when it began. Empty where nothing is asked.
+    /// Asked after the text, about those that lived when it began. Empty if nothing is
+    /// asked.
     pub(super) after: String,
 }
 
-/// Whether functions of the user's start jobs.
+/// Whether functions of the user start jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Functions {
     #[default]
     StartNothing,
     StartJobs,
-    /// Some may start processes that are no jobs, and that only `$!` tells of, too.
+    /// Some may start processes that are no jobs, but also appear in `$!`.
     Substitute,
 }
 
 impl Functions {
-    /// Of a state that a new shell takes over.
+    /// Returns the value for a state that a new shell takes over.
     pub(super) fn of_restored(text: &[u8]) -> Self {
         Self::of_text(substitutes(text), starts_jobs(text))
     }
@@ -91,29 +92,29 @@ impl Functions {
 pub(super) enum Starts {
     #[default]
     Nothing,
-    /// The shell tells of them itself, at its terminal.
+    /// The shell reports them itself, at its terminal.
     Shown,
-    /// One, at the most.
+    /// At most one.
     One(Names),
     /// Any number, all newer than this process.
     Many { names: Names, floor: Option<u32> },
 }
 
-/// What is asked about jobs after the current run.
+/// Pending questions about jobs after the current run.
 #[derive(Debug, Default)]
 pub(super) enum Asking {
     #[default]
     Nothing,
-    /// How these jobs are.
+    /// About the state of these jobs.
     About(Span),
-    /// The same, and all else about the run was said.
+    /// The same, and everything else about the run has been reported.
     AboutAtLast(Span),
 }
 
-/// The numbers of the jobs of a run.
+/// The range of pids of a run's jobs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// All have a larger one than this, if it is known.
+    /// All pids are larger than this one, if it is known.
     after: Option<u32>,
     /// `$!`
     last: u32,
@@ -128,7 +129,7 @@ impl Span {
         self.after.is_none_or(|after| pid > after) && pid <= self.last
     }
 
-    /// Those that a shell is asked about.
+    /// Returns the pids that a shell is asked about.
     fn asked(self) -> std::ops::RangeInclusive<u32> {
         let first = self.after.map_or(2, |after| after + 1);
         first.max(self.last.saturating_sub(ASKED - 1))..=self.last
@@ -136,8 +137,9 @@ impl Span {
 }
 
 impl Shell {
-    /// Each job is looked at once, so that one which ends meanwhile is asked about
-    /// either before or after. With a terminal the shell tells of its jobs itself.
+    /// Returns the questions around a text. Each job is checked once, so that one which
+    /// ends meanwhile is asked about either before or after. With a terminal the shell
+    /// reports its jobs itself.
     pub(super) fn job_questions(&self, order: &Order<'_>, secret: &Secret) -> JobQuestions {
         if self.lists_jobs() {
             return JobQuestions::default();
@@ -155,8 +157,8 @@ impl Shell {
         JobQuestions { before, after: ask(living) }
     }
 
-    /// Whether the shell is asked for a list in which jobs that are over have their
-    /// status, and which it then forgets.
+    /// Whether the shell is asked for a list that contains the status of jobs that are
+    /// over, which it then forgets.
     fn lists_jobs(&self) -> bool {
         match self.dialect.status_of("") {
             Status::Asked { .. } | Status::AskedIfKnown { .. } => false,
@@ -164,7 +166,8 @@ impl Shell {
         }
     }
 
-    /// What jobs a text may start. With a terminal the shell tells of them itself.
+    /// Returns the jobs that a text may start. With a terminal the shell reports them
+    /// itself.
     pub(super) fn starts(&mut self, order: &Order<'_>) -> Starts {
         let text = order.text;
         let starts = starts_jobs(text);
@@ -191,7 +194,7 @@ impl Shell {
         }
     }
 
-    /// A run was reported, with this `$!`: asks about jobs, if it has started any,
+    /// Handles the `$!` of a run's report: asks about jobs, if the run has started any,
     /// or if a list is the only way to know of earlier ones.
     pub(super) fn ask_about_jobs(&mut self, last: &str) -> Asking {
         let known = self.background.last;
@@ -205,7 +208,7 @@ impl Shell {
         let after = match &current.starts {
             Starts::Shown => return Asking::Nothing,
             Starts::One(_) if is_new => Some(last - 1),
-            // A number may be smaller than an earlier one: they begin anew some time.
+            // A pid may be smaller than an earlier one: pids wrap around.
             Starts::Many { floor, .. } if is_new => {
                 [known, *floor].into_iter().flatten().filter(|pid| *pid < last).max()
             }
@@ -223,26 +226,27 @@ impl Shell {
     fn send_questions(&self, span: Span, secret: &Secret) -> io::Result<()> {
         let dir = &self.dir;
         write_file(&self.path("a"), self.questions(span).as_bytes())?;
-        let perform = self.dialect.perform(&format!("{dir}/a"), self.voice);
-        let answered = format!("{} \"k {secret}\" >{dir}/s", self.voice.echo);
+        let perform = self.dialect.perform(&format!("{dir}/a"), self.calls);
+        let answered = format!("{} \"k {secret}\" >{dir}/s", self.calls.echo);
         self.send(&format!("{perform} >|{dir}/w/j 2>/dev/null || \\:\n{answered}\n"))
     }
 
-    /// A script that says how the jobs among some processes are (see job_list.rs).
+    /// Returns a script that reports the state of the jobs among some processes (see
+    /// job_list.rs).
     fn questions(&self, span: Span) -> String {
-        let list = format!("{}jobs -l || \\:\n", self.voice.prefix);
+        let list = format!("{}jobs -l || \\:\n", self.calls.prefix);
         if span.is_empty() {
             return list;
         }
         let last = span.last;
-        let (dir, prefix, echo) = (&self.dir, self.voice.prefix, self.voice.echo);
+        let (dir, prefix, echo) = (&self.dir, self.calls.prefix, self.calls.echo);
         // Without it the question is only asked a little earlier.
         let pause = match make_fifo(&self.path("p")) {
-            Ok(()) => self.voice.speak(self.dialect.pause(dir)),
+            Ok(()) => self.calls.rewrite(self.dialect.pause(dir)),
             Err(_) => "\\:".to_owned(),
         };
-        // A fork has a file of ours at descriptor 9, by which it is told from a
-        // job of the user's.
+        // The fork has one of our files at descriptor 9, which distinguishes it from a
+        // job of the user.
         let mut script = format!(
             "(for _ in 1 2 3 4; do {prefix}kill -0 {last} || {prefix}break; {pause} || \\:; done) \
              9<{dir}/capture || \\:\n"
@@ -264,9 +268,9 @@ impl Shell {
         script
     }
 
-    /// A command that says how a process ended that may have been a job.
+    /// Returns a command that reports how a process ended that may have been a job.
     fn about_number(&self, pid: u32, last: u32) -> String {
-        let (dir, prefix, echo) = (&self.dir, self.voice.prefix, self.voice.echo);
+        let (dir, prefix, echo) = (&self.dir, self.calls.prefix, self.calls.echo);
         let unknown = if pid == last { format!("{echo} '= {pid} ?'") } else { "\\:".to_owned() };
         format!(
             "if {prefix}kill -0 {pid}; then \\:; else {prefix}wait {pid} 2>|{dir}/w/k && \\:; \
@@ -275,7 +279,7 @@ impl Shell {
         )
     }
 
-    /// The shell has answered about the jobs of the current run.
+    /// Handles the shell's answer about the jobs of the current run.
     pub(super) fn jobs_answered(&mut self, span: Span) {
         let Some(current) = &self.current else { return };
         let run = current.run;
@@ -304,7 +308,7 @@ impl Shell {
         job_list::read(&read_left(&self.left("w/j")).unwrap_or_default())
     }
 
-    /// Tells of those jobs of earlier runs that have ended.
+    /// Reports the jobs of earlier runs that have ended.
     fn tell_watched(&mut self, found: &[Found]) {
         for Found { pid, state } in found {
             if let (State::Ended(exit_code), Some(at)) = (state, self.watched_at(*pid)) {
@@ -321,19 +325,19 @@ impl Shell {
         self.background.told.push(Report::JobEnded(ended));
     }
 
-    fn say_of_job(&self, pid: &str, status: &str, secret: &Secret) -> String {
-        format!("{} \"j {secret} {pid} {status}\" >{}/s", self.voice.echo, self.dir)
+    fn job_status_line(&self, pid: &str, status: &str, secret: &Secret) -> String {
+        format!("{} \"j {secret} {pid} {status}\" >{}/s", self.calls.echo, self.dir)
     }
 
-    /// A command that says how a job ended, if it did.
+    /// Returns a command that reports how a job ended, if it did.
     fn about_job(&self, pid: &str, secret: &Secret) -> String {
-        let (dir, prefix) = (&self.dir, self.voice.prefix);
-        let say = |status: &str| self.say_of_job(pid, status, secret);
+        let (dir, prefix) = (&self.dir, self.calls.prefix);
+        let say = |status: &str| self.job_status_line(pid, status, secret);
         let status = say("$?");
         let ended = match self.dialect.status_of(pid) {
-            // On the left of `&&` it sets off neither `set -e` nor an ERR trap. A job
-            // that the user has waited for is forgotten, and answered like a program
-            // that is not there; then there is a complaint, too.
+            // On the left of `&&` it triggers neither `set -e` nor an ERR trap. A job
+            // that the user has waited for is forgotten, and has the same status as a
+            // missing program; but then there is an error message as well.
             Status::Asked { wait } => format!(
                 "{wait} 2>|{dir}/w/k && \\:; case $? in 127) if {prefix}test -s {dir}/w/k; \
                  then {}; else {}; fi;; *) {status};; esac",
@@ -345,11 +349,11 @@ impl Shell {
             }
             Status::Untold => say("?"),
         };
-        let ended = self.voice.speak(ended);
+        let ended = self.calls.rewrite(ended);
         format!("if {prefix}kill -0 {pid} 2>/dev/null; then \\:; else {ended}; fi")
     }
 
-    /// The shell has said how a job ended.
+    /// Handles the shell's report of how a job ended.
     pub(super) fn job_told(&mut self, pid: &str, status: &str) -> Option<Report> {
         let job = self.background.watched.remove(self.watched_at(pid.parse().ok()?)?);
         self.tell_job(job, status.parse().ok());
@@ -366,8 +370,8 @@ fn is_alive(pid: u32) -> bool {
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
-/// Where a text may have the operator that starts a job: an `&` that is no part
-/// of another one.
+/// Returns where a text may have the operator that starts a job: an `&` that is no part
+/// of another operator.
 fn operators(text: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let at = |at: usize| text.get(at).copied();
     text.iter().enumerate().filter(|(_, byte)| **byte == b'&').map(|(i, _)| i).filter(move |i| {
@@ -385,13 +389,13 @@ fn defines_functions(text: &[u8]) -> bool {
     mentions(text, "()") || mentions(text, "function ")
 }
 
-/// Processes that are started for their output or input are told from jobs by
-/// nothing: bash has them in `$!` as well, and answers for them.
+/// Whether a text starts processes for their output or input. Nothing distinguishes these
+/// from jobs: bash has them in `$!` as well, and answers for them.
 fn substitutes(text: &[u8]) -> bool {
     ["<(", ">(", "coproc"].iter().any(|word| mentions(text, word))
 }
 
-/// What is sourced may start jobs.
+/// Whether a text sources files, which may start jobs.
 fn sources_files(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     let commands = text.split(['\n', ';', '&', '|', '{', '(']).map(str::trim_start);

@@ -1,4 +1,4 @@
-//! What a shell's captures say, and the functions that it cannot list itself.
+//! The contents of a shell's captures, and the functions that it cannot list itself.
 
 use super::super::{RawCapture, Report};
 use super::dialect::{self, Dialect};
@@ -13,15 +13,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 
-/// Captures that are under way, each in a fork of the shell.
+/// Captures in progress, each in a fork of the shell.
 #[derive(Debug, Default)]
 pub(super) struct Captures {
     pub(super) under_way: Vec<RunNo>,
 }
 
 impl Shell {
-    /// Takes note of the functions in a text, for a shell that cannot list its
-    /// own, and has the next capture ask which of them there are.
+    /// Records the functions in a text, for a shell that cannot list its own, and makes
+    /// the next capture ask which of them exist.
     pub(super) fn learn_functions(&mut self, text: &[u8]) -> io::Result<()> {
         let Ok(text) = std::str::from_utf8(text) else { return Ok(()) };
         if !self.dialect.hides_functions() || !text.contains("()") {
@@ -36,12 +36,12 @@ impl Shell {
     pub(super) fn name_functions(&self) -> io::Result<()> {
         let ask = |name: &String| format!("\\command -V {}\n", quote(name));
         let questions: String = self.functions.keys().map(ask).collect();
-        // Renamed into place: a capture may just be reading it.
+        // Renamed into place: a capture may be reading it.
         write_file(&self.path("names.new"), questions.as_bytes())?;
         std::fs::rename(self.path("names.new"), self.path("names"))
     }
 
-    /// A capture is there. Those that began before it are of no use any more.
+    /// Handles a finished capture. Captures that began before it are of no use any more.
     pub(super) fn captured(&mut self, as_of: RunNo) -> Option<Report> {
         if !self.captures.under_way.contains(&as_of) {
             let _ = std::fs::remove_file(self.left(&capture_file(as_of)));
@@ -59,8 +59,8 @@ impl Shell {
         if !bytes.ends_with(END) {
             return None;
         }
-        // Only what the shell is like now matters for its traps; a run that
-        // began meanwhile may have changed them again.
+        // Only the shell's current traps matter; a run that began meanwhile may have
+        // changed them again.
         if self.current.is_none() {
             let traps = bytes.split(|b| *b == 0).nth(self.dialect.traps_section());
             let [exit_trap, debug_trap] =
@@ -85,28 +85,28 @@ impl Shell {
     }
 }
 
-/// Where the state after a run is written.
+/// Returns the file for the state after a run.
 pub(super) fn capture_file(as_of: RunNo) -> String {
     format!("w/x{as_of}")
 }
 
-/// How a whole capture ends.
+/// How a complete capture ends.
 const END: &[u8] = b"\0end\0";
 
-/// A shell's state, just as the shell has listed it.
+/// A shell's state, as the shell has listed it.
 #[derive(Debug)]
 pub(crate) struct Listed {
     dialect: &'static dyn Dialect,
     bytes: Vec<u8>,
     pub(crate) as_of: RunNo,
-    /// The user's: a listing has ours in their place.
+    /// The user's traps: a listing has ours in their place.
     exit_trap: Option<String>,
     debug_trap: Option<String>,
     /// The sources of functions, for a shell that does not list them.
     functions: BTreeMap<String, String>,
 }
 
-/// The same without a shell that has written it.
+/// Interprets a capture without the shell that has written it.
 pub(crate) fn interpret(language: Language, bytes: Vec<u8>) -> Option<SavedKernel> {
     let listed = Listed {
         dialect: dialect::of(language),
@@ -120,7 +120,7 @@ pub(crate) fn interpret(language: Language, bytes: Vec<u8>) -> Option<SavedKerne
 }
 
 impl Listed {
-    /// Makes sense of it. `None` when there is none in it.
+    /// Interprets it. Returns `None` if it contains no state.
     pub(crate) fn interpret(&self) -> Option<SavedKernel> {
         let Interpreted { mut view, mut restore } = self.dialect.interpret(&self.bytes)?;
         view.insert("shell".into(), Value::from(self.dialect.name()));
@@ -146,7 +146,7 @@ impl Listed {
         let mut sources = Map::new();
         for name in found.iter().filter_map(Value::as_str) {
             if let Some(source) = self.functions.get(name) {
-                // On the left of `||`: one that cannot be read costs only itself.
+                // On the left of `||`: a function that cannot be read affects no other.
                 let _ = write!(restore, "\n\\command eval {} || \\:", quote(source));
                 sources.insert(name.to_owned(), source.as_str().into());
             }

@@ -1,20 +1,19 @@
-//! The functions that a text defines, for a shell that cannot list its own.
+//! Finds the functions that a text defines, for a shell that cannot list its own.
 //!
-//! A small parser of the POSIX shell language, which knows just enough to find
-//! where each command ends. It is told nothing of aliases, nor of what the text
-//! did when it ran: a [`Definition`] is what a name may stand for, and the shell
-//! must be asked whether it is a function at all.
+//! A small parser of the POSIX shell language that knows just enough to find where each
+//! command ends. It does not know about aliases, nor about what the text did when it ran:
+//! a [`Definition`] is what a name may stand for, and the shell must be asked whether it
+//! is a function at all.
 //!
-//! When in doubt it leaves a definition out: a function that is reported lost
-//! does less harm than one that comes back cut short. So it stops at the first
-//! thing that it does not understand, and has nothing to say about what a
-//! subshell, a pipeline, a background job or the body of another function
-//! defines. What is defined on a condition counts as defined.
+//! When in doubt it leaves a definition out: a function that is reported lost does less
+//! harm than one that comes back incomplete. So it stops at the first thing that it does
+//! not understand, and ignores definitions in a subshell, a pipeline, a background job or
+//! the body of another function. A conditional definition counts as defined.
 
 mod redirections;
 mod words;
 
-use redirections::Here;
+use redirections::HereDocument;
 
 /// A function, in the words of the text that defines it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +23,8 @@ pub(super) struct Definition {
     pub(super) source: String,
 }
 
-/// Commands within commands: more than anyone writes, and far less than what
-/// the keeper's stack has room for.
+/// Limit of nested commands: more than anyone writes, and far less than fits on the
+/// keeper's stack.
 const DEPTH_LIMIT: usize = 60;
 
 /// Names that no function can have: dash refuses them.
@@ -38,12 +37,12 @@ const SPECIAL_BUILTINS: [&str; 14] = [
 const OPENERS: [&str; 6] = ["{", "if", "while", "until", "for", "case"];
 const CLOSERS: [&str; 8] = ["}", "then", "else", "elif", "fi", "do", "done", "esac"];
 
-/// The functions that the text defines in the shell itself, in order. A name
-/// may come twice.
+/// Returns the functions that the text defines in the shell itself, in order. A name may
+/// come twice.
 pub(super) fn definitions(text: &str) -> Vec<Definition> {
     let mut parser = Parser { text, at: 0, depth: 0, here: Vec::new(), found: Vec::new() };
     let mut sure = 0;
-    // What is not understood takes nothing from the commands before it.
+    // A command that is not understood does not affect those before it.
     while parser.top_level_command().is_some() {
         sure = parser.found.len();
     }
@@ -61,13 +60,13 @@ enum Closer {
     Word(&'static str),
 }
 
-/// Its functions return `None` for what is not understood; there is no going on
-/// after that.
+/// The parser. Its functions return `None` for what is not understood; parsing cannot
+/// continue after that.
 struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    here: Vec<Here>,
+    here: Vec<HereDocument>,
     found: Vec<Definition>,
 }
 
@@ -81,8 +80,8 @@ impl Parser<'_> {
         }
     }
 
-    /// A list of at least one command, as every one has to be but those in
-    /// `case` and `$( )`.
+    /// Parses a list of at least one command, as required everywhere but in `case` and
+    /// `$( )`.
     fn list(&mut self) -> Option<Closer> {
         self.line_break()?;
         match self.closer()? {
@@ -91,7 +90,7 @@ impl Parser<'_> {
         }
     }
 
-    /// All up to what ends the list, which is left to be taken.
+    /// Parses everything up to what ends the list, which is not taken.
     fn possible_list(&mut self) -> Option<Closer> {
         self.nested(|parser| {
             loop {
@@ -117,7 +116,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Pipelines joined by `&&` and `||`, and what parts them from the next.
+    /// Parses pipelines joined by `&&` and `||`, and the separator after them.
     fn list_item(&mut self) -> Option<()> {
         let before = self.found.len();
         loop {
@@ -135,7 +134,7 @@ impl Parser<'_> {
                     self.at += 1;
                     return Some(());
                 }
-                // Nothing has to part it from the end of the list.
+                // At the end of the list no separator is needed.
                 _ => return self.closer()?.map(drop),
             }
             self.line_break()?;
@@ -172,7 +171,7 @@ impl Parser<'_> {
         parsed
     }
 
-    /// What defines nothing in the shell itself.
+    /// Parses something that defines nothing in the shell itself.
     fn aside<T>(&mut self, parse: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let before = self.found.len();
         let parsed = parse(self);
@@ -216,8 +215,8 @@ impl Parser<'_> {
             return self.simple();
         }
         self.aside(Self::compound)?;
-        // The body of a here-document may lie behind the definition, or another
-        // command's in the midst of it.
+        // The body of a here-document may come after the definition, or that of another
+        // command inside it.
         if alone && self.here.is_empty() {
             let source = self.text.get(start..self.at)?.to_owned();
             self.found.push(Definition { name, source });

@@ -1,27 +1,26 @@
 //! Our EXIT trap in a run that sets one itself, and may then exit.
 //!
-//! The user's trap takes the place of ours the moment that it is set, and a
-//! shell that exits with it alone leaves no state. So such a text runs under a
-//! guard, a script that the shell reads before it: in bash and dash `trap` puts
-//! ours behind whatever it sets, and zsh has a hook of its own for what comes
-//! after its trap.
+//! The user's trap replaces ours when it is set, and a shell that exits with only that
+//! trap leaves no state. So such a text runs under a guard, a script that the shell reads
+//! before it: in bash and dash, `trap` appends ours to whatever it sets, and zsh has a
+//! hook that runs after its trap.
 //!
-//! The guard could be seen by a text that looks for it, so that one which lists
-//! functions or aliases, say, goes without: then its state is that of the last
-//! capture, which the answer says.
+//! A text that looks for the guard could see it. So a text that, for example, lists
+//! functions or aliases runs without one: if the shell exits, its state is that of the
+//! last capture, and the answer says so.
 
 use super::dialect::{Dialect, Guard};
 use super::traps::{changes_traps, lists_traps};
 use super::{MARK, quote};
 use crate::kernels::mentions;
 
-/// What zsh's hook writes: whether the user has an EXIT trap is not known then.
+/// Written by zsh's hook: whether the user has an EXIT trap is not known then.
 pub(super) const AFTER: &str = "w/after";
 
-/// Whether a text may set an EXIT trap, and cannot tell that there is a guard.
+/// Whether a text may set an EXIT trap and cannot see the guard.
 pub(super) fn is_wanted(dialect: &dyn Dialect, flags: &str, text: &[u8]) -> bool {
     let sets = changes_traps(text) && !lists_traps(text) && !mentions(text, "DEBUG");
-    let looks = dialect.revealing().iter().any(|words| mentions(text, words));
+    let looks = dialect.guard_revealing_words().iter().any(|words| mentions(text, words));
     sets && !looks && !dialect.shows_guard(flags, text)
 }
 
@@ -49,8 +48,8 @@ pub(super) fn has_word(text: &[u8], word: &str) -> bool {
     })
 }
 
-/// The guard's script, for a shell whose user has this EXIT trap at first. `words`
-/// stand for the user's trap in the script, and for its listing.
+/// Returns the guard's script, for a shell whose user has this EXIT trap at first.
+/// `words` stand for the user's trap in the script, and for its listing.
 pub(super) fn script(
     dialect: &dyn Dialect,
     template: &str,
@@ -59,7 +58,7 @@ pub(super) fn script(
     users: Option<&str>,
 ) -> String {
     let [users_word, listing_word] = words;
-    // A word of the shell's, in which the user's part is put in by itself.
+    // A word of the shell into which the user's part is inserted.
     let behind = quote(&behind(dialect, dir, Some((USERS, LISTING)), Guard::On))
         .replace(USERS, &format!("'{users_word}'"))
         .replace(LISTING, &format!("'{listing_word}'"));
@@ -71,38 +70,37 @@ pub(super) fn script(
         .replace("@ARMED@", &quote(&armed))
 }
 
-/// Stand for the user's trap, and for how it is listed.
+/// Placeholders for the user's trap, and for its listing.
 pub(super) const USERS: &str = "@USERS@";
 const LISTING: &str = "@LISTING@";
 
 /// Parts the user's trap from what is ours around it.
-fn seam() -> String {
+fn separator() -> String {
     format!("# {MARK}\n")
 }
 
-/// Our EXIT trap behind the user's, which is given with its listing (an empty
-/// one when the keeper knows it anyway).
+/// Returns our EXIT trap after the user's, which is given with its listing (an empty one
+/// if the keeper knows it anyway).
 pub(super) fn behind(
     dialect: &dyn Dialect,
     dir: &str,
     users: Option<(&str, &str)>,
     guard: Guard,
 ) -> String {
-    let seam = seam();
+    let separator = separator();
     let listing = users.map(|(_, listing)| listing).filter(|listing| !listing.is_empty());
     let ours = dialect.last_capture(dir, listing, guard);
     let Some((users, _)) = users else {
-        return seam + &ours;
+        return separator + &ours;
     };
     let early = dialect.early_capture(dir, listing, guard);
-    format!("{seam}{early}\n{seam}{users}\n{seam}{ours}")
+    format!("{separator}{early}\n{separator}{users}\n{separator}{ours}")
 }
 
-/// The user's part of an EXIT trap that was put together so; `None` when it
-/// was not.
+/// Returns the user's part of an EXIT trap that was built so; `None` if it was not.
 pub(super) fn users_part(trap: &str) -> Option<Option<String>> {
-    let seam = seam();
-    let parts: Vec<&str> = trap.strip_prefix(&seam)?.split(&seam).collect();
+    let separator = separator();
+    let parts: Vec<&str> = trap.strip_prefix(&separator)?.split(&separator).collect();
     match parts[..] {
         [_early, users, _ours] => Some(users.strip_suffix('\n').map(str::to_owned)),
         [_] => Some(None),

@@ -1,9 +1,9 @@
-//! What a shell says of its jobs, when it is asked about them.
+//! Parses a shell's answer to questions about its jobs.
 //!
-//! There are lines of ours, `= 1234 3`: the job with that number has ended with
-//! that status (`?` if nobody knows it, `-` if it lives). And there is what `jobs
-//! -l` prints, where a pipeline has a line for each process, and the last one is
-//! the job's number:
+//! There are our own lines, such as `= 1234 3`: the job with that pid has ended with that
+//! status (`?` if it is unknown, `-` if the job lives). And there is the output of
+//! `jobs -l`, in which a pipeline has a line for each process, and the last one is the
+//! job's pid:
 //!
 //! ```text
 //! [2] + 1235 Running
@@ -11,7 +11,7 @@
 //!       1234
 //! ```
 
-/// A job, by the number that `$!` was.
+/// A job, identified by the value of `$!`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) pid: u32,
@@ -25,8 +25,8 @@ pub(super) enum State {
     Ended(Option<i32>),
 }
 
-/// Oldest first, each once. Of what is listed as over, only dash's word counts:
-/// the others are asked for the status.
+/// Returns the jobs, the oldest first, each once. A status in the list counts only for
+/// dash: the other shells are asked for it.
 pub(super) fn read(answer: &[u8]) -> Vec<Found> {
     let text = String::from_utf8_lossy(answer);
     let mut found: Vec<Found> = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn read(answer: &[u8]) -> Vec<Found> {
             job.pid = pid;
         }
     }
-    // What has ended since it was listed is here twice: the last word counts.
+    // A job that has ended since it was listed appears twice: the last entry counts.
     found.reverse();
     found.sort_by_key(|job| job.pid);
     found.dedup_by_key(|job| job.pid);
@@ -66,9 +66,9 @@ fn first_number(line: &str) -> Option<u32> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// In the words of a shell, with the command behind them.
+/// Parses a state in the words of a shell, followed by the command.
 fn state_of(words: &str) -> State {
-    /// As the C library calls them.
+    /// The names of signals in the C library.
     const SIGNALS: [(&str, i32); 15] = [
         ("Hangup", 1),
         ("Interrupt", 2),

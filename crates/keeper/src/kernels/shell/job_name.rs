@@ -1,26 +1,26 @@
-//! What the jobs of a text are called: their commands, as they were typed.
+//! The names of a text's jobs: their commands, as they were typed.
 //!
-//! This is no parser. Quotes, groups and compound commands are followed as far
-//! as it takes to see where a command begins; a text that cannot be followed has
-//! no names for its jobs.
+//! This is not a parser. Quotes, groups and compound commands are followed only as far as
+//! needed to see where a command begins; a text that cannot be followed has no names for
+//! its jobs.
 
-/// Characters that are shown.
+/// Number of characters that are shown.
 const SHOWN: usize = 200;
 
-/// What a command is within.
+/// What encloses a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// What begins and ends with these words runs in the shell itself.
+    /// A compound command with this closing word, which runs in the shell itself.
     Words(&'static str),
-    /// `( )`, `$( )`: what is started in there is another shell's job.
+    /// `( )`, `$( )`: a process started in there is another shell's job.
     Parentheses,
-    /// `${ }`: nothing in there is a command.
+    /// `${ }`: contains no commands.
     Parameter,
 }
 
 struct Level {
     within: Within,
-    /// Where the command around it begins.
+    /// Where the enclosing command begins.
     begin: usize,
 }
 
@@ -41,7 +41,7 @@ const ENDS_WORD: &[char] =
 /// The commands of the jobs that a text starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Names {
-    /// Each of them is started, once.
+    /// Each of them is started exactly once.
     All(Vec<String>),
     /// There may be more or fewer; this is the last one.
     Last(String),
@@ -54,7 +54,7 @@ impl Names {
         matches!(self, Self::All(names) if names.len() == 1)
     }
 
-    /// Those of the jobs with these numbers, of which `last` was started last.
+    /// Returns the names of the jobs with these pids, of which `last` was started last.
     pub(super) fn of(&self, pids: &[u32], last: u32) -> Vec<Option<String>> {
         match self {
             Self::All(names) if names.len() == pids.len() => {
@@ -77,7 +77,7 @@ impl Names {
     }
 }
 
-/// What the jobs that a text starts are called, as far as that is plain.
+/// Returns the names of the jobs that a text starts, as far as they are clear.
 pub(super) fn names(text: &[u8]) -> Names {
     let all = std::str::from_utf8(text).ok().and_then(|text| {
         Reader { text, at: 0, begin: 0, levels: Vec::new(), jobs: Vec::new() }.read()
@@ -104,7 +104,7 @@ fn shown(command: &str) -> String {
 
 struct Job<'a> {
     command: &'a str,
-    /// In no loop, function or branch.
+    /// Not in a loop, function or branch.
     is_plain: bool,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         self.at += 1;
     }
 
-    /// In a `case`, one may stand behind a pattern.
+    /// In a `case`, a parenthesis may follow a pattern.
     fn close_parenthesis(&mut self) {
         if self.is_within(Within::Parentheses) {
             self.close();
@@ -229,7 +229,7 @@ impl<'a> Reader<'a> {
         self.next_command();
     }
 
-    /// A word that opens or closes a compound command, or any other.
+    /// Handles a word that opens or closes a compound command, or any other.
     fn word(&mut self) {
         let rest = self.rest();
         let word = &rest[..rest.find(ENDS_WORD).unwrap_or(rest.len())];
@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The word itself, if it closes something.
+/// Returns the word itself, if it closes something.
 fn closing_of(word: &str) -> &'static str {
     COMPOUNDS.iter().map(|(_, closing)| *closing).find(|closing| *closing == word).unwrap_or("")
 }

@@ -2,17 +2,17 @@
 
 use std::fmt::Write;
 
-/// What is left to read of a listing that a shell has printed.
+/// The rest of a listing that a shell has printed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listing<'a> {
     rest: &'a [u8],
 }
 
-/// What a declaration gives to its variable.
+/// The value in a declaration of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Assigned<'a> {
     Nothing,
-    /// A string, as it was printed and as it is.
+    /// A string, as it was printed and without quotes.
     Word {
         printed: &'a [u8],
         plain: Vec<u8>,
@@ -39,7 +39,7 @@ impl<'a> Listing<'a> {
         rest.is_some()
     }
 
-    /// All before the first of some bytes; the whole rest where there is none.
+    /// Takes everything before the first of some bytes; the whole rest if there is none.
     pub(super) fn before(&mut self, ends: &[u8]) -> &'a [u8] {
         let end = self.rest.iter().position(|b| ends.contains(b)).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at(end);
@@ -47,14 +47,14 @@ impl<'a> Listing<'a> {
         taken
     }
 
-    /// The rest of a line, whose end goes with it.
+    /// Takes the rest of a line, including its end.
     pub(super) fn line(&mut self) -> &'a [u8] {
         let line = self.before(b"\n");
         self.skip("\n");
         line
     }
 
-    /// A word without its quotes, up to a blank. `None` if it has no end.
+    /// Takes a word up to a blank, without its quotes. Returns `None` if it has no end.
     pub(super) fn word(&mut self) -> Option<Vec<u8>> {
         let mut plain = Vec::new();
         while !matches!(self.rest.first(), None | Some(b' ' | b'\t' | b'\n')) {
@@ -63,7 +63,7 @@ impl<'a> Listing<'a> {
         Some(plain)
     }
 
-    /// What follows the name in a declaration.
+    /// Takes what follows the name in a declaration.
     pub(super) fn assigned(&mut self) -> Option<Assigned<'a>> {
         if !self.skip("=") {
             return Some(Assigned::Nothing);
@@ -78,7 +78,7 @@ impl<'a> Listing<'a> {
         Some(Assigned::Word { printed: printed(self.rest), plain })
     }
 
-    /// A key in a list, `[key]=`, if there is one.
+    /// Takes a key in a list, `[key]=`, if there is one.
     pub(super) fn key(&mut self) -> Option<Vec<u8>> {
         let mut entry = *self;
         let mut plain = Vec::new();
@@ -102,7 +102,7 @@ impl<'a> Listing<'a> {
         Some(())
     }
 
-    /// A quoted part of a word, or one byte that is not quoted.
+    /// Takes a quoted part of a word, or one byte that is not quoted.
     fn piece(&mut self, plain: &mut Vec<u8>) -> Option<()> {
         if let Some(rest) = self.rest.strip_prefix(b"$'") {
             self.rest = rest;
@@ -143,7 +143,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// The rest of a `$'…'`.
+    /// Takes the rest of a `$'…'`.
     fn ansi(&mut self, plain: &mut Vec<u8>) -> Option<()> {
         loop {
             plain.extend_from_slice(self.before(b"'\\"));
@@ -155,9 +155,9 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// What a backslash in a `$'…'` stands in front of.
+    /// Takes what follows a backslash in a `$'…'`.
     fn escaped(&mut self, plain: &mut Vec<u8>) -> Option<()> {
-        // zsh's own. It quotes nothing behind these, not even a quote.
+        // Escapes of zsh. It quotes nothing after these, not even a quote.
         if self.skip("M-") {
             let byte = match () {
                 () if self.skip("\\C-") => self.controlled()?,
@@ -220,12 +220,12 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// The text as one word of any POSIX shell.
+/// Returns the text as one word of any POSIX shell.
 pub(super) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Any bytes as one word of bash or zsh that is text in itself.
+/// Returns any bytes as one word of bash or zsh that is valid text.
 pub(super) fn quote_bytes(bytes: &[u8]) -> String {
     let is_plain = |text: &str| !text.bytes().any(is_control);
     match std::str::from_utf8(bytes) {

@@ -1,4 +1,4 @@
-//! What a shell says, and whether it is the shell that says it.
+//! Interprets reports, and checks whether they come from the shell.
 
 use super::super::{Ended, Report};
 use super::background::Asking;
@@ -6,7 +6,7 @@ use super::{Current, Form, Shell};
 use sessile_protocol::RunNo;
 
 impl Shell {
-    /// Makes sense of what has come.
+    /// Interprets the bytes that have come.
     pub(super) fn understand_all(&mut self, bytes: &[u8]) -> Vec<Report> {
         let mut reports = Vec::new();
         for line in self.lines.push(bytes) {
@@ -26,9 +26,10 @@ impl Shell {
         reports
     }
 
-    /// A report may stand behind what somebody else has written, without an end.
+    /// Returns the shell's own part of a line: a report may follow what another process
+    /// has written, without a line end.
     fn own_part<'a>(&self, line: &'a [u8]) -> &'a [u8] {
-        /// Of the kind of a report.
+        /// Length of a report's kind.
         const BEFORE: usize = "r ".len();
         let secret = self.current.as_ref().map(|current| &current.secret);
         let at = secret.and_then(|secret| secret.position_in(line)).unwrap_or(BEFORE);
@@ -43,7 +44,7 @@ impl Shell {
             "ready" if word != Some(self.start.as_str()) => Some(Report::Stray),
             "ready" => {
                 words.next_back().unwrap_or_default().clone_into(&mut self.flags);
-                self.learn_voice();
+                self.use_probed_calls();
                 let users = self.inherited_exit_trap.take();
                 let line = self.arm(users);
                 self.send(&line).ok()?;
@@ -59,7 +60,7 @@ impl Shell {
                     return Some(Report::Stray);
                 }
                 match kind {
-                    "d" => self.said_all(),
+                    "d" => self.finish_report(),
                     "j" => self.job_told(words.next()?, words.next()?),
                     "k" => self.answered_about_jobs(),
                     _ => {
@@ -73,17 +74,17 @@ impl Shell {
             "g" => Some(Report::LetGo),
             "y" | "e" => {
                 let probe = self.probe.as_mut()?;
-                probe.hear(kind, usize::try_from(number()?.0).ok()?);
+                probe.record(kind, usize::try_from(number()?.0).ok()?);
                 None
             }
-            // What is asked of a shell that is silent may bring anything up.
+            // Questions to a silent shell may produce any output.
             _ if self.probe.is_some() => None,
             _ => Some(Report::Stray),
         }
     }
 
-    /// The shell says that the text is done. It must have read the line that has
-    /// it say so: zsh reads that only then, and the others if it is a long one.
+    /// Handles the report that the text is done. The shell must have read the line that
+    /// orders the report: zsh reads it only then, and the others do if it is a long one.
     fn reported(&mut self, status: i32, flags: &str, last_job: &str) -> Option<Report> {
         let unread = rustix::io::ioctl_fionread(&self.orders).unwrap_or(0);
         if unread > self.unread.get() as u64 {
@@ -105,7 +106,7 @@ impl Shell {
     }
 
     /// The shell has said all that it was to say, but for what was asked meanwhile.
-    fn said_all(&mut self) -> Option<Report> {
+    fn finish_report(&mut self) -> Option<Report> {
         let current = self.current.as_mut()?;
         match current.asking {
             Asking::Nothing => self.done(),
@@ -137,7 +138,7 @@ impl Shell {
         let current = self.current.take_if(|current| current.reported.is_some())?;
         let (run, mut status) = (current.run, current.reported?);
         self.former = Some(current.secret);
-        self.learn_voice();
+        self.use_probed_calls();
         let is_forgotten = status == 0 || self.is_halted;
         if current.pressed && is_forgotten && self.dialect.forgets_interrupts() {
             status = 128 + libc::SIGINT;
@@ -146,9 +147,9 @@ impl Shell {
             let _ = self.send(&line);
         }
         if current.form == Form::Replaced && self.flags.contains('x') {
-            let _ = self.send(&format!("{}set -x\n", self.voice.prefix));
+            let _ = self.send(&format!("{}set -x\n", self.calls.prefix));
         }
-        if let Some(line) = self.jobs.end(&self.dir, self.voice) {
+        if let Some(line) = self.jobs.end(&self.dir, self.calls) {
             let _ = self.send(&line);
         }
         self.keep_status(status);

@@ -1,19 +1,18 @@
 //! A shell and the terminal of its run.
 //!
-//! A session leader that opens a terminal gets it as its controlling one; so a
-//! redirection is all that bash and dash need. zsh opens everything in a way that
-//! avoids it, but for the files that it compiles. With a terminal they can do job
-//! control, which is on for the time of the run only.
+//! A session leader that opens a terminal gets it as its controlling terminal, so a
+//! redirection is all that bash and dash need. zsh opens everything in a way that avoids
+//! this, except the files that it compiles. With a terminal, shells can do job control,
+//! which is on only during the run.
 //!
-//! When the terminal hangs up, the system sends SIGHUP to the shell, and to
-//! nobody else. So the shell ignores that signal for an instant: it sets the
-//! user's trap aside, says so, waits for the end of the terminal, and brings
-//! the trap back.
+//! When the terminal hangs up, the system sends SIGHUP to the shell only. So the shell
+//! ignores that signal for an instant: it sets the user's trap aside, reports that, waits
+//! for the end of the terminal, and restores the trap.
 
 use super::super::{Release, Terminal};
 use super::Shell;
+use super::builtin_calls::BuiltinCalls;
 use super::dialect::Dialect;
-use super::voice::Voice;
 use crate::scratch::{make_fifo, open_both_ways, write_file};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,26 +21,25 @@ use std::path::Path;
 /// Job control of a shell that was started without a terminal.
 #[derive(Debug)]
 pub(super) struct JobControl {
-    way: Way,
+    way: TerminalSetup,
     state: State,
-    /// Functions of ours are in the place of `fg` and `kill`.
+    /// Our functions replace `fg` and `kill`.
     is_guarded: bool,
-    /// Held open while the shell comes back from its wait for it.
+    /// Held open while the shell returns from its wait for it.
     awaited: Option<OwnedFd>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum TerminalSetup {
     /// bash looks for its terminal only when it starts, and when an `exec`
     /// has failed.
     FailedExec,
     /// dash looks for it when monitoring is turned on.
     Monitor,
-    /// zsh looks for it when it starts, and when its input is exchanged. It
-    /// keeps signals of the terminal away from itself only if it had one at its
-    /// start, and when it comes back from `suspend`. (That stops nobody: the
-    /// system stops no process whose parent is in another session, for nobody
-    /// there would wake it.)
+    /// zsh looks for it when it starts, and when its input is exchanged. It protects
+    /// itself from signals of the terminal only if it had one at its start, and when it
+    /// returns from `suspend`. (That stops nothing: the system does not stop a process
+    /// whose parent is in another session, because no process there would resume it.)
     Suspend,
     None,
 }
@@ -63,10 +61,10 @@ impl JobControl {
     }
 
     pub(super) fn is_possible(&self) -> bool {
-        self.way != Way::None
+        self.way != TerminalSetup::None
     }
 
-    /// Takes our doing out of the options that a run left.
+    /// Removes our own setting from the options that a run left.
     pub(super) fn hide(&self, flags: &mut String) {
         if self.state == State::Ours {
             flags.retain(|flag| flag != 'm');
@@ -74,38 +72,38 @@ impl JobControl {
     }
 
     /// After a run.
-    pub(super) fn end(&mut self, dir: &str, voice: Voice) -> Option<String> {
+    pub(super) fn end(&mut self, dir: &str, calls: BuiltinCalls) -> Option<String> {
         let was = std::mem::replace(&mut self.state, State::Off);
         (was == State::Ours).then(|| {
-            let prefix = voice.prefix;
+            let prefix = calls.prefix;
             let mut line = format!("{prefix}set +m");
-            if self.way == Way::Suspend {
+            if self.way == TerminalSetup::Suspend {
                 let signals =
                     format!("{prefix}trap '' {TERMINAL_SIGNALS};{prefix}trap - {TERMINAL_SIGNALS}");
-                line = format!("{line};{}", unless_trapped(&signals, dir, voice));
+                line = format!("{line};{}", unless_trapped(&signals, dir, calls));
             }
             if std::mem::take(&mut self.is_guarded) {
-                line.push_str(&without_guards(voice));
+                line.push_str(&without_guards(calls));
             }
             line + "\n"
         })
     }
 }
 
-/// Those by which programs are stopped.
+/// Signals by which programs are stopped.
 const TERMINAL_SIGNALS: &str = "TSTP TTIN TTOU";
 
 /// In zsh, for lines that would take away what the user has in place for the
 /// signals by which programs are stopped: then there is no job control.
-fn unless_trapped(lines: &str, dir: &str, voice: Voice) -> String {
+fn unless_trapped(lines: &str, dir: &str, calls: BuiltinCalls) -> String {
     let patterns = TERMINAL_SIGNALS.replace(' ', "*|*\\ ");
-    let list = format!("{}trap >|{dir}/k", voice.prefix);
+    let list = format!("{}trap >|{dir}/k", calls.prefix);
     format!("{list};case $(<{dir}/k) in (*\\ {patterns}*) ;; (*) {lines} ;; esac")
 }
 
 /// Takes away what is still there of jobs.zsh.
-fn without_guards(voice: Voice) -> String {
-    let prefix = voice.prefix;
+fn without_guards(calls: BuiltinCalls) -> String {
+    let prefix = calls.prefix;
     let without = ["fg", "kill"].map(|name| {
         let is_ours = format!("[[ $({prefix}whence -f {name}) == *__sessile_jobs* ]]");
         format!(";{is_ours} && {prefix}unfunction {name}")
@@ -114,21 +112,27 @@ fn without_guards(voice: Voice) -> String {
 }
 
 impl Shell {
-    /// The lines before a run with a terminal.
+    /// Returns the lines before a run with a terminal.
     pub(super) fn prepare_terminal(&mut self, terminal: Terminal<'_>) -> String {
-        let (dir, prefix, path) = (&self.dir, self.voice.prefix, terminal.path);
+        let (dir, prefix, path) = (&self.dir, self.calls.prefix, terminal.path);
         self.jobs.state = match self.jobs.way {
-            Way::None => return String::new(),
-            Way::FailedExec | Way::Monitor | Way::Suspend if self.flags.contains('m') => {
+            TerminalSetup::None => return String::new(),
+            TerminalSetup::FailedExec | TerminalSetup::Monitor | TerminalSetup::Suspend
+                if self.flags.contains('m') =>
+            {
                 State::Users
             }
-            Way::FailedExec | Way::Monitor | Way::Suspend => State::Ours,
+            TerminalSetup::FailedExec | TerminalSetup::Monitor | TerminalSetup::Suspend => {
+                State::Ours
+            }
         };
         let monitor = match self.jobs.way {
-            Way::None | Way::FailedExec | Way::Monitor => format!("{prefix}set -m\n"),
-            Way::Suspend => {
+            TerminalSetup::None | TerminalSetup::FailedExec | TerminalSetup::Monitor => {
+                format!("{prefix}set -m\n")
+            }
+            TerminalSetup::Suspend => {
                 let lines = format!("{prefix}set -m && {prefix}suspend -f");
-                let mut line = unless_trapped(&lines, dir, self.voice);
+                let mut line = unless_trapped(&lines, dir, self.calls);
                 if terminal.has_leftovers {
                     let _ = write_file(&self.path("j"), include_bytes!("zsh/jobs.zsh"));
                     let source = format!("{prefix}emulate zsh -c '{prefix}. {dir}/j'");
@@ -143,9 +147,9 @@ impl Shell {
         }
         let open = format!("{prefix}: <>{path}\n");
         match self.jobs.way {
-            Way::None => open,
-            Way::Monitor => open + &monitor,
-            Way::Suspend => {
+            TerminalSetup::None => open,
+            TerminalSetup::Monitor => open + &monitor,
+            TerminalSetup::Suspend => {
                 let (exec, reopen) = (self.exec(), self.reopen());
                 format!(
                     "{prefix}zcompile {dir}/nothing.zwc {path} || {prefix}:\n\
@@ -156,7 +160,7 @@ impl Shell {
             // versions forget all traps over it. Where it was in vain, programs
             // that are not in the shell's own process group would be stopped
             // when they read.
-            Way::FailedExec => format!(
+            TerminalSetup::FailedExec => format!(
                 "{open}{prefix}trap >|{dir}/k;{prefix}set -m\n{prefix}exec {dir}/nothing/at/all\n\
                  {prefix}. {dir}/k;[[ -t 255 ]] || {prefix}set +m\n"
             ),
@@ -164,15 +168,15 @@ impl Shell {
     }
 
     pub(super) fn release_terminal(&mut self) -> io::Result<Release> {
-        let (dir, voice) = (&self.dir, self.voice);
-        let prefix = voice.prefix;
+        let (dir, calls) = (&self.dir, self.calls);
+        let prefix = calls.prefix;
         make_fifo(&self.path("u"))?;
-        let wait = format!("{prefix}trap '' HUP;{} g >{dir}/s;{prefix}: <{dir}/u", voice.echo);
-        let (script, words) = self.dialect.without_hangups(dir, &wait, voice);
-        let call = format!("{} {dir}/g{words}", voice.source);
+        let wait = format!("{prefix}trap '' HUP;{} g >{dir}/s;{prefix}: <{dir}/u", calls.echo);
+        let (script, words) = self.dialect.without_hangups(dir, &wait, calls);
+        let call = format!("{} {dir}/g{words}", calls.source);
         write_file(&self.path("g"), script.as_bytes())?;
         let mut line = format!("{call} </dev/null >/dev/null 2>&1");
-        if self.jobs.way == Way::Suspend {
+        if self.jobs.way == TerminalSetup::Suspend {
             // It sees then that there is no terminal any more.
             line = format!("{line};{}", self.reopen());
         }

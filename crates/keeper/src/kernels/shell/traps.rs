@@ -1,11 +1,11 @@
-//! The traps of a shell, and ours among them.
+//! The traps of a shell, including ours.
 //!
-//! An EXIT trap of ours writes the state down when the shell exits. It must not
-//! be seen or lost: see [`ExitTrap`].
+//! Our EXIT trap writes down the state when the shell exits. It must not be seen or lost:
+//! see [`ExitTrap`].
 
 use super::super::mentions;
+use super::builtin_calls::BuiltinCalls;
 use super::dialect::Guard;
-use super::voice::Voice;
 use super::{Form, MARK, Order, Shell, guard, quote, view};
 use crate::scratch::{read_left, write_file};
 use sessile_protocol::RunNo;
@@ -14,30 +14,30 @@ use std::io;
 
 /// Who has the shell's EXIT trap.
 ///
-/// While the user has none, it is ours and writes down the state. While the
-/// user has one, it is the user's text followed by ours. Before a text that
-/// lists traps, the user's own is put back, so that it shows what a plain
-/// shell shows. A text that may set one and then exit runs under a [`guard`].
-/// What a text that mentions traps leaves is looked at right after it, and ours
-/// goes behind it again.
+/// While the user has none, it is ours and writes down the state. While the user has one,
+/// it is the user's text followed by ours. Before a text that lists traps, the user's own
+/// is restored, so that it shows what a plain shell shows. A text that may set one and
+/// then exit runs under a [`guard`]. After a text that mentions traps, the traps are
+/// checked at once, and ours is appended again.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ExitTrap {
     /// Ours is in place, behind the user's text if there is one.
     Armed { users: Option<String> },
-    /// Ours stays behind whatever the current run sets. `users`: as it began.
+    /// Ours stays behind whatever the current run sets. `users`: the trap when the run
+    /// began.
     Guarded { users: Option<String> },
     /// Not known, and not ours.
     Open,
 }
 
 impl Shell {
-    /// Whether the traps are looked at after a text.
+    /// Whether the traps are checked after a text.
     pub(super) fn looks_at_traps(&self, text: &[u8]) -> bool {
         self.exit_trap == ExitTrap::Open || self.debug_trap.is_some() || changes_traps(text)
     }
 
     /// Whether the text of a trap may be shown when it runs: bash does that under
-    /// `set -v`. What is kept then is the state that was captured last.
+    /// `set -v`. The state is then the one that was captured last.
     fn shows_traps(&self, text: &[u8]) -> bool {
         self.dialect.shows_traps() && self.is_verbose(text)
     }
@@ -53,19 +53,19 @@ impl Shell {
         }
     }
 
-    /// Has the traps listed after a run.
+    /// Lists the traps after a run.
     pub(super) fn list_traps(&self, order: &Order<'_>) -> String {
         if !self.looks_at_traps(order.text) {
             return String::new();
         }
         let listing = traps_file(order.run);
-        format!("{}{}trap >|{}/{listing};", self.unguard(), self.voice.prefix, self.dir)
+        format!("{}{}trap >|{}/{listing};", self.unguard(), self.calls.prefix, self.dir)
     }
 
-    /// The same where it may have been done already: a listing that is being
-    /// read is not written again.
+    /// Does the same if it may have been done already: a listing that is being read is
+    /// not written again.
     pub(super) fn list_traps_once(&self, run: RunNo) -> String {
-        let (prefix, listing) = (self.voice.prefix, format!("{}/{}", self.dir, traps_file(run)));
+        let (prefix, listing) = (self.calls.prefix, format!("{}/{}", self.dir, traps_file(run)));
         format!("{}{prefix}test -e {listing} || {prefix}trap >|{listing};", self.unguard())
     }
 
@@ -83,12 +83,13 @@ impl Shell {
         }
     }
 
-    /// What has to be done about the EXIT trap before a text.
+    /// Returns what has to be done about the EXIT trap before a text.
     pub(super) fn prelude(&mut self, text: &[u8]) -> io::Result<String> {
         if lists_traps(text) || self.shows_traps(text) {
             return Ok(self.disarm());
         }
-        let is_plain = self.debug_trap.is_none() && self.voice == Voice::among(self.dialect, &[]);
+        let is_plain =
+            self.debug_trap.is_none() && self.calls == BuiltinCalls::avoiding(self.dialect, &[]);
         if !is_plain || !guard::is_wanted(self.dialect, &self.flags, text) {
             return Ok(String::new());
         }
@@ -106,9 +107,9 @@ impl Shell {
         }
     }
 
-    /// Puts the user's own EXIT trap back before a text that may look at it.
+    /// Restores the user's own EXIT trap before a text that may look at it.
     pub(super) fn disarm(&mut self) -> String {
-        let prefix = self.voice.prefix;
+        let prefix = self.calls.prefix;
         let signals = self.dialect.stop_signal().into_iter().chain([self.dialect.halt_signal()]);
         let stop: String = signals.map(|(_, name)| format!("{prefix}trap - {name};")).collect();
         match std::mem::replace(&mut self.exit_trap, ExitTrap::Open) {
@@ -120,20 +121,20 @@ impl Shell {
         }
     }
 
-    /// The line that puts our EXIT trap in place, behind the user's.
+    /// Returns the line that puts our EXIT trap in place, behind the user's.
     pub(super) fn arm(&mut self, users: Option<String>) -> String {
-        let ours = self.voice.speak(self.dialect.exit_trap(&self.dir));
+        let ours = self.calls.rewrite(self.dialect.exit_trap(&self.dir));
         let text = match &users {
             None => ours,
             Some(users) if self.dialect.has_exit_hook() => format!("{users}\n{ours}"),
             Some(users) => {
                 let users_place = Some((guard::USERS, ""));
                 let both = guard::behind(self.dialect, &self.dir, users_place, Guard::Off);
-                self.voice.speak(both).replacen(guard::USERS, users, 1)
+                self.calls.rewrite(both).replacen(guard::USERS, users, 1)
             }
         };
         self.exit_trap = ExitTrap::Armed { users };
-        let prefix = self.voice.prefix;
+        let prefix = self.calls.prefix;
         let stop = match self.dialect.stop_signal() {
             Some((_, signal)) => {
                 let stop = format!("{{ {prefix}kill -s INT $$; }} 2>/dev/null # {MARK}");
@@ -142,13 +143,13 @@ impl Shell {
             None => String::new(),
         };
         let halt = self.dialect.halt_trap(&self.dir, prefix);
-        let halt = self.voice.speak(halt);
+        let halt = self.calls.rewrite(halt);
         let halt = format!("{prefix}trap -- {} {};", quote(&halt), self.dialect.halt_signal().1);
         format!("{stop}{halt}{prefix}trap -- {} EXIT\n", quote(&text))
     }
 
-    /// A line that puts the user's trap on SIGINT back, if ours has taken it
-    /// away in the last run.
+    /// Returns a line that restores the user's trap on SIGINT, if ours has removed it in
+    /// the last run.
     pub(super) fn restore_interrupt_trap(&mut self) -> io::Result<String> {
         let listing = if self.is_halted { read_left(&self.left("w/int"))? } else { Vec::new() };
         if listing.is_empty() {
@@ -156,9 +157,9 @@ impl Shell {
         }
         write_file(&self.left("w/int"), b"")?;
         let listing = String::from_utf8_lossy(&listing);
-        let prefix = self.voice.prefix;
+        let prefix = self.calls.prefix;
         let mut line = String::new();
-        // Of zsh alone, and whether it was tracing.
+        // Only in zsh: its options, and whether it was tracing.
         let options = listing.lines().find_map(|line| line.strip_prefix("options "));
         let (flags, tracing) = options.and_then(|o| o.split_once(' ')).unwrap_or_default();
         for (flag, was_set) in [('e', flags.contains('e')), ('x', tracing == "on")] {
@@ -172,13 +173,13 @@ impl Shell {
         } else if let Some(function) = listing.find("TRAPINT () {\n").map(|at| &listing[at..]) {
             let end = function.find("\n}\n").map_or(function.len(), |at| at + 3);
             write_file(&self.path("int-function"), &function.as_bytes()[..end])?;
-            let _ = writeln!(line, "{} {}/int-function", self.voice.source, self.dir);
+            let _ = writeln!(line, "{} {}/int-function", self.calls.source, self.dir);
         }
         Ok(line)
     }
 
-    /// Looks at the traps that a run has left, and puts our EXIT trap back
-    /// behind the user's if it is not there.
+    /// Checks the traps that a run has left, and puts our EXIT trap back behind the
+    /// user's if it is not there.
     pub(super) fn learn_traps(&mut self, run: RunNo) {
         let path = self.left(&traps_file(run));
         let Ok(listing) = read_left(&path) else { return };
@@ -196,17 +197,17 @@ impl Shell {
         let _ = self.send(&line);
     }
 
-    /// bash hides a DEBUG trap from what it sources, and brings it back even if
-    /// that has removed it. So the shell has none between runs, and each text
-    /// begins by setting it.
+    /// Keeps the user's DEBUG trap. bash hides a DEBUG trap from what it sources, and
+    /// restores it even if the text has removed it. So the shell has none between runs,
+    /// and each text begins by setting it.
     pub(super) fn keep_debug_trap(&mut self, trap: Option<String>) {
         if trap.is_some() {
-            let _ = self.send(&format!("{}trap - DEBUG\n", self.voice.prefix));
+            let _ = self.send(&format!("{}trap - DEBUG\n", self.calls.prefix));
         }
         self.debug_trap = trap;
     }
 
-    /// After a capture found out what EXIT trap the user has.
+    /// Arms our EXIT trap after a capture has found the user's.
     pub(super) fn rearm(&mut self, found: Option<String>) {
         let found = found.filter(|text| !text.contains(MARK));
         let line = match (&self.exit_trap, found) {
@@ -218,7 +219,7 @@ impl Shell {
     }
 }
 
-/// What the traps are listed to after a run.
+/// Returns the file in which the traps are listed after a run.
 fn traps_file(run: RunNo) -> String {
     format!("w/l{run}")
 }
@@ -237,7 +238,7 @@ pub(super) fn lists_traps(text: &[u8]) -> bool {
     ["trap -p", "trap -l"].iter().any(|words| mentions(text, words)) || stands_alone(text, "trap")
 }
 
-/// Whether a command may stand in a text without any argument.
+/// Whether a text may contain a command without any argument.
 pub(super) fn stands_alone(text: &[u8], command: &str) -> bool {
     let word = command.as_bytes();
     text.windows(word.len()).enumerate().filter(|(_, window)| *window == word).any(|(at, _)| {

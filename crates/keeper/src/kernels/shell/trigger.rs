@@ -1,19 +1,19 @@
 //! The lines that make a shell run a text.
 
+use super::builtin_calls::{self, BuiltinCalls};
 use super::dialect::FirstWords;
-use super::voice::{self, Voice};
 use super::{Form, Order, Secret, Shell, Stdin, mentions, quote};
 use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
-/// What makes a shell run a text.
+/// The lines that make a shell run a text.
 #[derive(Debug)]
 pub(super) struct Trigger {
     pub(super) lines: String,
     /// How many bytes of them come after the line that reports.
     pub(super) behind: usize,
-    /// What the shell says last.
+    /// The shell's last report.
     pub(super) ends_with: EndsWith,
 }
 
@@ -21,37 +21,37 @@ pub(super) struct Trigger {
 pub(super) enum EndsWith {
     /// The report of the status.
     Report,
-    /// A line after it, because something is asked in between.
+    /// A line after it, because questions are asked in between.
     Done,
 }
 
 impl Trigger {
-    /// The lines before the one that reports, and those from it on.
+    /// Combines the lines before the one that reports with those from it on.
     fn new(before: String, from_report: &str, ends_with: EndsWith) -> Self {
         let end = from_report.find('\n').map_or(from_report.len(), |end| end + 1);
         Self { lines: before + from_report, behind: from_report.len() - end, ends_with }
     }
 }
 
-pub(super) fn done_line(secret: &Secret, voice: Voice, dir: &str) -> String {
-    format!("{} \"d {secret}\" >{dir}/s", voice.echo)
+pub(super) fn done_line(secret: &Secret, calls: BuiltinCalls, dir: &str) -> String {
+    format!("{} \"d {secret}\" >{dir}/s", calls.echo)
 }
 
 impl Shell {
-    pub(super) fn ready_line(&self, voice: Voice) -> String {
-        format!("{} \"ready {} $-\" >{}/s", voice.echo, self.start, self.dir)
+    pub(super) fn ready_line(&self, calls: BuiltinCalls) -> String {
+        format!("{} \"ready {} $-\" >{}/s", calls.echo, self.start, self.dir)
     }
 
-    pub(super) fn report_line(&self, secret: &Secret, voice: Voice) -> String {
-        format!("{} \"r {secret} $? $- ${{!-}}\" >{}/s", voice.echo, self.dir)
+    pub(super) fn report_line(&self, secret: &Secret, calls: BuiltinCalls) -> String {
+        format!("{} \"r {secret} $? $- ${{!-}}\" >{}/s", calls.echo, self.dir)
     }
 
-    pub(super) fn done_line(&self, secret: &Secret, voice: Voice) -> String {
-        done_line(secret, voice, &self.dir)
+    pub(super) fn done_line(&self, secret: &Secret, calls: BuiltinCalls) -> String {
+        done_line(secret, calls, &self.dir)
     }
 
-    /// The lines that make the shell run what lies in `c`, and say what is asked of
-    /// jobs after it.
+    /// Returns the lines that make the shell run the contents of `c`, and answer the
+    /// questions about jobs after it.
     pub(super) fn trigger(
         &self,
         order: &Order<'_>,
@@ -66,20 +66,22 @@ impl Shell {
                 format!("<>{}", order.terminal.map_or("", |terminal| terminal.path))
             }
             Stdin::Bytes(_) | Stdin::Open => format!("<{dir}/i"),
-            // Read and write, which tells a run's own empty stdin from that of
-            // a background job (see processes::is_asynchronous).
+            // Read and write, which distinguishes a run's own empty stdin from that of a
+            // background job (see processes::is_asynchronous).
             Stdin::Empty => "<>/dev/null".to_owned(),
         };
-        let env = self.dialect.environment(order.env, self.voice);
+        let env = self.dialect.environment(order.env, self.calls);
         // On the left of `||` it sets off neither `set -e` nor an ERR trap.
         let status = self.last_status().map(|status| status + " || ").unwrap_or_default();
         let sourcing = format!("{}{status}{} {dir}/c {stdin}", env.before, env.source);
-        let (voice, questions) = match self.probe {
-            Some(_) => (self.voice.certain(), voice::questions(self.dialect, dir)?),
-            None => (self.voice, String::new()),
+        let (calls, questions) = match self.probe {
+            Some(_) => {
+                (self.calls.with_sure_echo(), builtin_calls::probe_lines(self.dialect, dir)?)
+            }
+            None => (self.calls, String::new()),
         };
-        let report = self.report_line(secret, voice) + &env.after;
-        let done = self.done_line(secret, voice);
+        let report = self.report_line(secret, calls) + &env.after;
+        let done = self.done_line(secret, calls);
         let streams = match order.terminal {
             Some(terminal) => format!(">{0} 2>{0}", terminal.path),
             None => {
@@ -90,11 +92,11 @@ impl Shell {
         let (exec, reopen, sure) = (self.exec(), self.reopen(), self.sure());
         let shows_next = form == Form::Replaced && self.is_verbose(order.text);
         let source = |source: String| {
-            self.dialect.shield(source, order.terminal.is_some(), shows_next, self.voice)
+            self.dialect.protect_source(source, order.terminal.is_some(), shows_next, self.calls)
         };
         Ok(match form {
-            // A text that moves descriptors about may have closed the copies
-            // that the shell keeps of its own streams during a redirection.
+            // A text that moves descriptors may have closed the copies that the shell
+            // keeps of its own streams during a redirection.
             Form::Redirected => {
                 let mut after = String::new();
                 let mut ends_with = EndsWith::Done;
@@ -112,8 +114,8 @@ impl Shell {
                 let before = format!("{prelude}{source}\n");
                 Trigger::new(before, &format!("{report}{after}\n"), ends_with)
             }
-            // In one line, so that no prompt comes between. The second line
-            // is for the case that the first was aborted.
+            // In one line, so that no prompt comes between. The second line is for the
+            // case that the first was aborted.
             Form::Replaced => {
                 let (report, source) = (self.untraced(&report), source(sourcing));
                 Trigger::new(
@@ -129,14 +131,13 @@ impl Shell {
         })
     }
 
-    /// What a text has to begin with to find what the last one left, and what
-    /// has to be turned off before, so that it is not seen.
+    /// Returns what has to be turned off before a text, so that it is not seen, and the
+    /// first words of the text, which restore what the last one left.
     pub(super) fn first_words(&self, form: Form, text: &[u8]) -> (String, Vec<u8>) {
-        let prefix = self.voice.prefix;
+        let prefix = self.calls.prefix;
         let debug_trap = self.set_debug_trap();
-        // Tracing is off around the text where it would show our words, or not
-        // show the user's: zsh writes them to where stderr was before a
-        // redirection.
+        // Tracing is off around the text if it would show our words, or not show the
+        // user's: zsh writes them to where stderr was before a redirection.
         let is_around = form == Form::Replaced || self.dialect.traces_around();
         let traces = self.flags.contains('x') && (is_around || debug_trap.is_some());
         let mut words = String::new();
@@ -145,7 +146,7 @@ impl Shell {
         }
         match (debug_trap, self.last_status()) {
             (Some(debug_trap), _) => words.push_str(&debug_trap),
-            // `&&` keeps `set -e` and ERR traps from taking it for a failure.
+            // `&&` keeps `set -e` and ERR traps from treating it as a failure.
             (None, Some(status)) if traces => {
                 let _ = write!(words, "{status} && \\:;");
             }
@@ -154,7 +155,7 @@ impl Shell {
         if words.is_empty() {
             return (String::new(), Vec::new());
         }
-        // A line is shown when it is read, with what is ours in front of it.
+        // A line is shown when it is read, including our words in front of it.
         let shows = self.flags.contains('v');
         let off = match (traces, shows) {
             (true, true) => format!("{prefix}set +xv\n"),
@@ -166,41 +167,42 @@ impl Shell {
         (off, self.dialect.first_words(first, text))
     }
 
-    /// Sets the user's DEBUG trap.
+    /// Returns the words that set the user's DEBUG trap.
     fn set_debug_trap(&self) -> Option<String> {
         let trap = self.debug_trap.as_deref().map(quote)?;
-        let set = format!("{}trap -- {trap} DEBUG", self.voice.prefix);
+        let set = format!("{}trap -- {trap} DEBUG", self.calls.prefix);
         self.dialect.debug_trap(&set, self.status)
     }
 
-    /// A failed last run is still failed: a command that has its status.
+    /// Returns a command with the status of the last run, if that failed, so that `$?` is
+    /// preserved.
     fn last_status(&self) -> Option<String> {
         if self.status == 0 {
             return None;
         }
         // Under `set -v` its line would be shown.
-        let script = || format!("{} {}/q 2>/dev/null", self.voice.source, self.dir);
+        let script = || format!("{} {}/q 2>/dev/null", self.calls.source, self.dir);
         Some(self.dialect.failing(self.status, &self.flags).unwrap_or_else(script))
     }
 
-    /// `exec` for redirections.
+    /// Returns `exec` for redirections.
     pub(super) fn exec(&self) -> String {
-        self.dialect.exec(self.voice)
+        self.dialect.exec(self.calls)
     }
 
-    /// The report while the run's stderr is the shell's: it turns tracing off,
+    /// Returns the report for when the run's stderr is the shell's: it turns tracing off,
     /// which is on again when the run is done.
     pub(super) fn untraced(&self, report: &str) -> String {
-        format!("{{ {report};{}set +x; }} 2>/dev/null", self.voice.prefix)
+        format!("{{ {report};{}set +x; }} 2>/dev/null", self.calls.prefix)
     }
 
-    /// Gives the shell its own streams back.
+    /// Returns the words that give the shell its own streams back.
     pub(super) fn reopen(&self) -> String {
         format!("{} <{} >/dev/null 2>&1{}", self.exec(), self.orders_path, self.sure())
     }
 
-    /// What follows our `exec`s.
+    /// Returns what follows our `exec`s.
     fn sure(&self) -> String {
-        self.voice.speak(self.dialect.sure().to_owned())
+        self.calls.rewrite(self.dialect.sure().to_owned())
     }
 }

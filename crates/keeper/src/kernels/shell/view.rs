@@ -1,17 +1,17 @@
-//! What people and programs want to see of a shell's state.
+//! The state of a shell as users and programs see it.
 
 use super::quoting::{Assigned, Listing};
 use super::{MARK, ROOM};
 use crate::labels::is_label;
 use serde_json::{Map, Value};
 
-/// Prompts that show nothing, as a kernel is started with.
+/// Prompts that show nothing, with which a kernel is started.
 const PROMPTS: [&str; 3] = [r"\[\]", "%{%}", ""];
 
-/// How a shell prints that a limit is none.
+/// How a shell prints that there is no limit.
 const UNLIMITED: &str = "unlimited";
 
-/// A shell's state: for people, and as a text that brings it back.
+/// A shell's state: for people, and as a text that restores it.
 #[derive(Debug)]
 pub(super) struct Interpreted {
     pub(super) view: Map<String, Value>,
@@ -83,7 +83,7 @@ impl View {
         let mut put = |name: &str, value: Value| view.insert(name.to_owned(), value);
         put("working_dir", self.working_dir.into());
         put("umask", self.umask.into());
-        // The next four are promised to readers, empty or not.
+        // Readers rely on the next four, empty or not.
         put("env_vars", self.env.into());
         put("functions", self.functions.into());
         put("aliases", self.aliases.into());
@@ -111,14 +111,13 @@ pub(super) struct Limit {
 }
 
 impl Limit {
-    /// Whether it is what tells a session's processes from others' (and a kernel
-    /// starts with its own).
+    /// Whether it is the label of a session's processes (a kernel starts with its own).
     pub(super) fn is_label(&self) -> bool {
         self.flag == 'R' && is_label(&self.soft)
     }
 
-    /// Whether a new kernel is to have it. It starts with a label of its own, and
-    /// fewer files leave no room for a run.
+    /// Whether a new kernel should have it. It starts with its own label, and with fewer
+    /// files there would be no room for a run.
     pub(super) fn is_carried(&self) -> bool {
         let has_no_room = || self.soft.parse::<u64>().is_ok_and(|files| files < ROOM);
         match self.flag {
@@ -129,8 +128,8 @@ impl Limit {
     }
 }
 
-/// What `ulimit -S -a` and `ulimit -H -a` print, a line each, of which one shell
-/// has another form than the next.
+/// Parses the output of `ulimit -S -a` and `ulimit -H -a`, line by line. The form depends
+/// on the shell.
 pub(super) fn limits(
     soft: &[u8],
     hard: &[u8],
@@ -147,12 +146,12 @@ pub(super) fn limits(
         Some(Limit { flag, soft, hard })
     });
     let mut limits: Vec<Limit> = pairs.collect();
-    // It may forbid what is left to do, so it comes last.
+    // This limit may forbid the remaining steps, so it comes last.
     limits.sort_by_key(|limit| limit.flag == 'f');
     limits
 }
 
-/// A text of a shell's, which may be any bytes.
+/// Returns a shell's text, which may be any bytes.
 pub(super) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -170,7 +169,7 @@ impl Trap {
     }
 }
 
-/// Those of a listing that are the user's.
+/// Returns the user's traps of a listing.
 pub(super) fn users_traps(listing: &[u8]) -> Vec<Trap> {
     let mut all = traps(listing);
     // `-` is how bash's POSIX mode lists a signal without a trap.
@@ -178,7 +177,7 @@ pub(super) fn users_traps(listing: &[u8]) -> Vec<Trap> {
     all
 }
 
-/// All of a listing, without what else may stand in it (zsh's functions).
+/// Returns all traps of a listing, without other contents (zsh's functions).
 pub(super) fn traps(listing: &[u8]) -> Vec<Trap> {
     let mut listing = Listing::new(listing);
     let mut traps = Vec::new();
@@ -200,7 +199,7 @@ pub(super) fn traps(listing: &[u8]) -> Vec<Trap> {
     traps
 }
 
-/// The trap of a signal in a listing.
+/// Returns the trap of a signal in a listing.
 pub(super) fn trap(listing: &[u8], names: &[&str]) -> Option<String> {
     let found = traps(listing).into_iter().find(|trap| names.contains(&trap.name.as_str()));
     found.map(|trap| lossy(&trap.text))

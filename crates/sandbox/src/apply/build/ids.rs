@@ -1,4 +1,4 @@
-//! Who the users inside are outside.
+//! Maps the users inside to users outside.
 
 use crate::plan::{Ids, Mapper, Plan};
 use rustix::process::Pid;
@@ -6,8 +6,8 @@ use sessile_subids::Extent;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// The caller is the user inside, and nobody else is anybody; or others are,
-/// which only those outside can do.
+/// Maps the caller to the user inside, and nobody else; or waits for the keeper to map a
+/// range, which is only possible from outside.
 pub(super) fn map_ids(
     plan: &Plan,
     (uid, gid): (u32, u32),
@@ -31,13 +31,13 @@ pub(super) fn map_ids(
     std::fs::write("/proc/self/uid_map", format!("{inside} {uid} 1\n"))
 }
 
-/// What the keeper says when it is done; anything else is why it could not.
+/// The keeper's message when it is done; anything else says why it failed.
 const MAPPED: &[u8] = b"1";
-/// Bytes of that.
+/// Size limit of that message.
 const MOST_SAID: usize = 512;
 
-/// In the keeper: who is who in the new sandbox, whose first process waits for it,
-/// and says what went wrong.
+/// Runs in the keeper: maps the users of the new sandbox, whose first process waits for
+/// it, and sends the outcome.
 pub(in crate::apply) fn map_range(
     pid: Pid,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! `/proc` of a sandbox: what of it is shown, and what can be written to.
+//! `/proc` of a sandbox: which parts are shown, and which can be written to.
 
 use super::{Outcome, Root};
 use crate::limits::kernel_is_at_least;
@@ -8,15 +8,15 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
-/// Programs that watch files have one each. A user has 128 of them, and all of
-/// its sandboxes and other programs share these.
+/// Each program that watches files takes one. A user has 128 of them, shared by all of
+/// its sandboxes and other programs.
 const INOTIFY_INSTANCES: u64 = 32;
-/// Directories of a large project.
+/// Enough for the directories of a large project.
 const INOTIFY_WATCHES: u64 = 65536;
 
 impl Root<'_> {
-    /// What the kernel tells and lets itself be told: processes, and what is on
-    /// a list. Root of the host is root of these files, whatever it is inside.
+    /// Mounts `/proc`: the processes, and the listed files. The host's root owns these
+    /// files, whoever is root inside.
     pub(super) fn processes(&self, at: &Path) -> Outcome<()> {
         let failed = |error: io::Error| {
             format!(
@@ -27,8 +27,8 @@ impl Root<'_> {
         let mounted = NewFileSystem::of(c"proc").and_then(|new| new.mount(NOSUID | NODEV | NOEXEC));
         let mounted = mounted.map_err(failed)?;
         self.place(at, mounted.as_fd()).map_err(failed)?;
-        // No user namespace within this one, should the filter ever let a call
-        // pass; without one there are no others.
+        // No nested user namespace, in case the filter ever lets a call pass; without
+        // one, no other namespaces can be made.
         let most = self.open(&at.join("sys/user/max_user_namespaces"), libc::O_WRONLY);
         let most = most.and_then(|file| File::from(file).write_all(b"0"));
         most.map_err(failed)?;
@@ -46,8 +46,8 @@ impl Root<'_> {
         Ok(())
     }
 
-    /// What the system lets a namespace bound for itself, and what would run out
-    /// for everybody of this user. Where it does not, that is no reason to fail.
+    /// Sets limits that the system allows per namespace, on things that would run out for
+    /// all programs of this user. It is not an error if the system does not allow it.
     fn bound_numbers(&self, at: &Path) {
         let write = |name: &str, value: u64| {
             let file = self.open(&at.join("sys").join(name), libc::O_WRONLY);
@@ -56,7 +56,7 @@ impl Root<'_> {
         write("user/max_inotify_instances", INOTIFY_INSTANCES);
         write("user/max_inotify_watches", INOTIFY_WATCHES);
         // Before that version it is the whole machine's.
-        if let Some(most) = self.plan.hold.numbers.filter(|_| kernel_is_at_least(6, 14)) {
+        if let Some(most) = self.plan.limits.numbers.filter(|_| kernel_is_at_least(6, 14)) {
             write("kernel/pid_max", most);
         }
     }
@@ -71,13 +71,13 @@ impl Root<'_> {
 
 enum Shown {
     AsItIs,
-    /// A file beside the processes is one and the same in every /proc: a mode that
-    /// it is given here, it has on the host.
+    /// A file beside the processes is the same in every /proc: a mode that is set here is
+    /// set on the host.
     ReadOnly,
     Not,
 }
 
-/// What there is in /proc beside processes. What is not known is not shown.
+/// Classifies the entries of /proc that are not processes. Unknown ones are not shown.
 fn shown(name: &str) -> Shown {
     if name.bytes().all(|byte| byte.is_ascii_digit()) {
         return Shown::AsItIs;

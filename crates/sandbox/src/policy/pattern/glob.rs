@@ -8,14 +8,14 @@ pub(crate) struct Glob {
     parts: Vec<Part>,
 }
 
-/// What stands between two slashes.
+/// The part between two slashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// `**`: any number of names, none included.
+    /// `**`: any number of names, including none.
     Any,
     /// A name without wildcards.
     Name(Box<[u8]>),
-    /// A name with some.
+    /// A name with wildcards.
     Wild(Box<[Piece]>),
 }
 
@@ -33,15 +33,15 @@ pub(crate) enum Piece {
     },
 }
 
-/// How far a match has come.
+/// The state of a match after some names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
     at: Vec<bool>,
     has_matched: bool,
 }
 
-/// How specific a pattern is: more fixed characters, then fewer `**`, then
-/// fewer `*`, then fewer wildcards for one character.
+/// How specific a pattern is: more fixed characters, then fewer `**`, then fewer `*`,
+/// then fewer wildcards for one character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Specificity {
     fixed: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Specificity {
 }
 
 impl Glob {
-    /// `text` is one choice of the whole pattern `all`.
+    /// Parses a glob; `text` is one choice of the whole pattern `all`.
     pub(super) fn parse(all: &str, text: &str) -> Result<Self, PatternError> {
         let body = text.trim_matches('/');
         let mut parts = Vec::new();
@@ -65,7 +65,7 @@ impl Glob {
                 parts.push(part);
             }
         }
-        // `**/*` is everything, and so is the workspace itself with it.
+        // `**/*` is everything, including the workspace itself.
         if let [Part::Any, Part::Wild(pieces)] = parts.as_slice()
             && **pieces == [Piece::Star]
         {
@@ -85,7 +85,7 @@ impl Glob {
         self.parts == [Part::Any]
     }
 
-    /// The fixed names that every match begins with.
+    /// Returns the fixed names that every match begins with.
     pub(crate) fn beginning(&self) -> impl Iterator<Item = &[u8]> {
         self.parts.iter().map_while(|part| match part {
             Part::Name(name) => Some(&**name),
@@ -93,14 +93,13 @@ impl Glob {
         })
     }
 
-    /// Whether these names are a match.
+    /// Whether these names match.
     pub(crate) fn matches(&self, names: &[&[u8]]) -> bool {
         matches_from(&self.parts, names)
     }
 
-    /// Where the match stands after these names, and whether any of their
-    /// beginnings was a match. Two paths that stand at the same place have the
-    /// same matches beneath them.
+    /// Returns the state of the match after these names, and whether any prefix of them
+    /// matched. Two paths with the same state have the same matches beneath them.
     pub(crate) fn standing(&self, names: &[&[u8]]) -> Standing {
         let mut at = vec![false; self.parts.len() + 1];
         at[0] = true;
@@ -119,7 +118,7 @@ impl Glob {
         Standing { at, has_matched }
     }
 
-    /// A `**` may stand for nothing. Says whether the end is reached.
+    /// Lets each `**` stand for nothing. Returns whether the end is reached.
     fn pass_any(&self, at: &mut [bool]) -> bool {
         for (n, part) in self.parts.iter().enumerate() {
             at[n + 1] |= at[n] && *part == Part::Any;
@@ -150,8 +149,8 @@ impl Glob {
     }
 }
 
-/// Greedy with one place to come back to: a later `**` makes an earlier one's
-/// choice irrelevant, so this takes at most names × parts steps.
+/// Matches greedily, with one position to backtrack to: a later `**` makes an earlier
+/// one's choice irrelevant, so this takes at most names × parts steps.
 fn matches_from(parts: &[Part], names: &[&[u8]]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
@@ -227,7 +226,7 @@ fn push(pieces: &mut Vec<Piece>, c: char) {
     pieces.extend(c.encode_utf8(&mut [0; 4]).bytes().map(Piece::Byte));
 }
 
-/// What follows a `[`.
+/// Parses what follows a `[`.
 fn class(
     all: &str,
     rest: &mut std::iter::Peekable<std::str::Chars<'_>>,
@@ -237,7 +236,7 @@ fn class(
     let mut ranges = Vec::new();
     loop {
         let mut first = rest.next().ok_or_else(unclosed)?;
-        // A `]` that comes first is meant as itself.
+        // A `]` that comes first is literal.
         if first == ']' && !ranges.is_empty() {
             return Ok(Piece::Class { not, ranges: ranges.into() });
         }
@@ -256,7 +255,7 @@ fn class(
     }
 }
 
-/// As for whole paths: greedy, with one place to come back to.
+/// As for whole paths: greedy, with one position to backtrack to.
 fn pieces_match(pieces: &[Piece], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
@@ -287,8 +286,8 @@ fn pieces_match(pieces: &[Piece], name: &[u8]) -> bool {
 }
 
 impl Piece {
-    /// How many bytes at the beginning of a text, which is not empty, it stands
-    /// for; nothing if it does not fit.
+    /// Returns how many bytes it matches at the beginning of a non-empty text; none if it
+    /// does not match.
     fn takes(&self, text: &[u8]) -> Option<usize> {
         match self {
             Self::Byte(byte) => (text[0] == *byte).then_some(1),
@@ -304,7 +303,7 @@ impl Piece {
     }
 }
 
-/// The first character and its length; a byte that is no UTF-8 stands alone.
+/// Returns the first character and its length; an invalid byte stands alone.
 fn first_character(text: &[u8]) -> (Option<char>, usize) {
     let end = text.len().min(4);
     (1..=end)

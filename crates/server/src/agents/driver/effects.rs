@@ -1,10 +1,10 @@
-//! Performing what was decided, in order.
+//! Performs the decided effects, in order.
 
 use super::Driver;
 use crate::agents::audit;
 use crate::agents::commanded::Commanded;
 use crate::agents::following::{Progress, Retrying, Words};
-use crate::agents::model::{Backend, Question};
+use crate::agents::model::{Audience, Backend, Question};
 use crate::agents::perform::CallExecution;
 use crate::agents::profile::now_ms;
 use crate::agents::rewinding;
@@ -12,11 +12,12 @@ use crate::agents::storing::StoreChange;
 use crate::keepers::blocking;
 use crate::service::ServiceError;
 use futures_util::future::BoxFuture;
+use sessile_agent::model::Usage;
 use sessile_agent::thread::{Entry, What};
 use sessile_agent::{Effect, Input, Purpose, Question as Asked, Stage};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-/// What a command-line agent may be ahead of the thread.
+/// How many activities of a command-line agent may wait to be recorded.
 const ACTIVITIES: usize = 64;
 
 const SUMMARY: &str = "Sum up this conversation for yourself, so that you can go on without it. \
@@ -29,17 +30,17 @@ impl Driver {
             match effect {
                 Effect::Record(entry) => self.record(entry).await?,
                 Effect::Ask(asked) => {
-                    // While the model thinks, nobody waits for it.
+                    // While the model thinks, the keeper is idle.
                     self.jobs.look();
                     self.seen.send_if_modified(|seen| seen.retrying.take().is_some());
                     let answer = self.ask(asked);
                     self.current = Some(answer);
                 }
-                // `next` asks when something is due.
+                // `next` wakes up when it is due.
                 Effect::WaitUntil { at_ms, attempt, failure } => {
                     let after_ms = at_ms.saturating_sub(now_ms());
                     let retrying = Retrying { attempt, after_ms, failure };
-                    // For those who come later, then for those who watch, if any.
+                    // For watchers that come later, then for current ones.
                     self.seen.send_modify(|seen| seen.retrying = Some(retrying.clone()));
                     let _ = self.progress.send(Progress::Retry(retrying));
                 }
@@ -101,7 +102,7 @@ impl Driver {
             let outcome = file.append(&entry);
             let is_told = outcome.is_ok() && audit::tells_of(&entry);
             if is_told {
-                // The thread has it all: the record is made anew with the next entry.
+                // Can be lost: the thread has everything, and the next entry rebuilds the record.
                 let _ = audit::write(&directory, &profile, file.digest());
             }
             let is_open = file.digest().is_open();
@@ -109,7 +110,7 @@ impl Driver {
         })
         .await?;
         self.file = Some(file);
-        // What is decided is ahead of what is on disk, which others see.
+        // Published only now: decisions are ahead of the disk, and others see the disk.
         let (is_told, is_busy) = outcome?;
         if is_told || is_outcome {
             self.storing.keep(if is_told { StoreChange::Record } else { StoreChange::Thread });
@@ -153,18 +154,21 @@ impl Driver {
         }
         let words = match asked.purpose {
             Purpose::Step => Some(Words::after(self.seen.borrow().entries, &self.progress)),
-            // It is no answer to the task.
+            // A summary is not an answer to the task.
             Purpose::Summary | Purpose::ShortSummary => {
                 turns.push(sessile_agent::conversation::Turn::User(SUMMARY.to_owned()));
                 None
             }
         };
-        // Servers that know of calls in a conversation want their tools named, also for a
-        // summary.
+        // A model's server that finds calls in a conversation wants the tools declared,
+        // also for a summary.
         let tools = self.tools.clone();
         let question = Question { instructions: self.profile.instructions.clone(), turns, tools };
+        let (used, told) = watch::channel(Usage::default());
+        self.used = told;
+        let audience = Audience { words, used };
         Box::pin(async move {
-            match model.ask(&client, &question, words.as_ref()).await {
+            match model.ask(&client, &question, &audience).await {
                 Ok(reply) => Input::Replied(reply),
                 Err(failure) => Input::Failed(failure),
             }
@@ -179,7 +183,7 @@ impl Driver {
             }
         }
         match self.agent.stage() {
-            // Its outcome comes as that of any call.
+            // Its outcome arrives like that of any call.
             Stage::Performing { .. } => {}
             Stage::Idle
             | Stage::Asking { .. }

@@ -1,4 +1,4 @@
-//! How others speak to a driver, and what they see of it.
+//! The interface to a driver, and what others see of it.
 
 use crate::agents::following::{Progress, Retrying};
 use crate::agents::gone;
@@ -12,7 +12,7 @@ use sessile_agent::{RewindTo, Submission};
 use sessile_protocol::RewoundView;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-/// What callers want of an agent.
+/// A request to an agent.
 #[derive(Debug)]
 pub(in crate::agents) enum Order {
     Submit(Submission, oneshot::Sender<Result<(TaskNo, Continuity), ServiceError>>),
@@ -23,7 +23,7 @@ pub(in crate::agents) enum Order {
         answer: oneshot::Sender<Result<(), ServiceError>>,
     },
     Rewind(RewindTo, oneshot::Sender<Result<AgentRewound, ServiceError>>),
-    /// It goes on elsewhere, as it was after so many entries.
+    /// The agent goes on elsewhere, as it was after this many entries.
     Move {
         to: Moved,
         entries: u64,
@@ -31,36 +31,36 @@ pub(in crate::agents) enum Order {
     },
 }
 
-/// How far an agent has gone back.
+/// The result of rewinding an agent.
 #[derive(Debug)]
 pub(crate) struct AgentRewound {
     pub(crate) rewind: Rewind,
-    /// What the session has to say of it; none when nothing was done there since.
+    /// The session's answer; none if nothing was done in it since.
     pub(crate) session: Option<Box<RewoundView>>,
 }
 
-/// How others speak to a driver.
+/// The sending side of a driver.
 #[derive(Clone, Debug)]
 pub(in crate::agents) struct Handle {
     pub(super) orders: mpsc::Sender<Order>,
-    /// How far the thread has got.
+    /// The progress of the thread.
     pub(in crate::agents) seen: watch::Receiver<Seen>,
     pub(super) progress: broadcast::Sender<Progress>,
-    /// What its model costs.
+    /// The price of its model.
     pub(in crate::agents) price: Price,
-    /// The file that it writes.
+    /// The thread file that it writes.
     pub(super) file: Option<Identity>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::agents) struct Seen {
-    /// How many entries are on disk.
+    /// Number of entries on disk.
     pub(in crate::agents) entries: u64,
-    /// A task is not over.
+    /// A task is unfinished.
     pub(in crate::agents) is_busy: bool,
     /// The call that waits for approval.
     pub(in crate::agents) waiting: Option<String>,
-    /// The model has failed, and is waited for.
+    /// The model has failed and will be asked again.
     pub(in crate::agents) retrying: Option<Retrying>,
 }
 
@@ -73,13 +73,13 @@ impl Handle {
         self.seen.borrow().waiting.clone()
     }
 
-    /// Whether a task is under way that nobody has to say a word for.
+    /// Whether a task is in progress and does not wait for approval.
     pub(in crate::agents) fn is_working(&self) -> bool {
         let seen = self.seen.borrow();
         self.is_live() && seen.is_busy && seen.waiting.is_none()
     }
 
-    /// Whether it works on the thread that is in this place now.
+    /// Whether it works on the thread file that is there now.
     pub(in crate::agents) fn works_on(&self, found: Option<Identity>) -> bool {
         self.file.is_some() && self.file == found
     }

@@ -1,4 +1,4 @@
-//! Agents: made, given tasks, watched, taken back.
+//! Agents: create them, give them tasks, watch them, rewind them.
 
 mod bodies;
 mod moving;

@@ -1,4 +1,4 @@
-//! Agents as files: exported, imported, and gone elsewhere.
+//! Agents as files: export, import, and marking an agent as moved.
 
 use super::bodies::{ExportQuery, ImportQuery, ImportedAgent, MovedAgent};
 use crate::agents::{AgentView, restored};

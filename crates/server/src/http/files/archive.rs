@@ -1,4 +1,4 @@
-//! A tree as a tar, both ways.
+//! A directory tree as a tar archive, in both directions.
 
 use super::{GivenPath, PathQuery};
 use crate::http::body::{Params, Session, pour};

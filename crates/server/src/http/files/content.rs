@@ -1,4 +1,4 @@
-//! The content of a file: read, in ranges if wanted, and written.
+//! The content of a file: read it, as a whole or in ranges, and write it.
 
 use super::GivenPath;
 use crate::http::body::{Params, Session, pour};
@@ -19,7 +19,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 
-/// Bytes of a file that are sent at once.
+/// How many bytes of a file are sent at once.
 const PIECE: u64 = 256 << 10;
 
 /// A file's bytes.
@@ -28,19 +28,19 @@ const PIECE: u64 = 256 << 10;
 #[expect(dead_code, reason = "only described: it is streamed")]
 pub(in crate::http) struct FileContent(Vec<u8>);
 
-/// Part of a file: from one byte on, and how many.
+/// A part of a file: its offset and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     from: u64,
     length: u64,
 }
 
-/// What a request wants of a file of this size.
+/// The part of a file that a request wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     All,
     Some(Part),
-    /// The file has nothing there.
+    /// The range is beyond the end of the file.
     Nothing,
 }
 
@@ -114,12 +114,12 @@ fn put(headers: &mut HeaderMap, name: HeaderName, text: &str) {
     }
 }
 
-/// Whether a list of tags has this one.
+/// Whether a list of entity tags contains this one.
 fn matches(known: &str, tag: &str) -> bool {
     known.trim() == "*" || known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag)
 }
 
-/// What a range means. More than one, or another unit, is as none.
+/// Parses a range. Several ranges, or another unit, count as none.
 fn wanted(range: &str, size: u64) -> Wanted {
     let Some((first, last)) = range.strip_prefix("bytes=").and_then(|r| r.split_once('-')) else {
         return Wanted::All;
@@ -142,7 +142,7 @@ fn last_is_open(range: &str) -> bool {
     range.trim_end().ends_with('-')
 }
 
-/// A part of a file in pieces, each read when the one before is taken.
+/// Streams a part of a file in pieces, each read when the one before is taken.
 fn pieces(file: File, part: Part, guard: StreamGuard) -> Bytes {
     let file = Arc::new(file);
     Bytes::from_stream(stream::try_unfold((file, part, guard), |(file, part, guard)| async move {
@@ -153,7 +153,8 @@ fn pieces(file: File, part: Part, guard: StreamGuard) -> Bytes {
         let reading = Arc::clone(&file);
         let read = tokio::task::spawn_blocking(move || -> io::Result<Vec<u8>> {
             let mut piece = vec![0; usize::try_from(length).unwrap_or_default()];
-            // A file that was cut meanwhile ends the connection, not the answer.
+            // If the file was truncated meanwhile, the connection breaks: the answer must
+            // not look complete.
             reading.read_exact_at(&mut piece, part.from)?;
             Ok(piece)
         });

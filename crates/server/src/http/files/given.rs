@@ -1,5 +1,5 @@
-//! Paths as they come: any bytes but NUL, percent-encoded in a query, and as text
-//! or base64 in JSON.
+//! Paths in requests: any bytes but NUL, percent-encoded in a query, and as text or
+//! base64 in JSON.
 
 use crate::http::wire::Encoding;
 use crate::service::ServiceError;
@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// `path` of a query; empty, which is the workspace itself, when it is absent.
+/// The `path` of a query; empty, which is the workspace itself, when absent.
 pub(in crate::http) struct GivenPath(pub(in crate::http) Vec<u8>);
 
 impl<S: Sync> FromRequestParts<S> for GivenPath {
@@ -21,13 +21,13 @@ impl<S: Sync> FromRequestParts<S> for GivenPath {
     }
 }
 
-/// Undoes the encoding of a query. What is not encoded is taken as it is.
+/// Decodes a value of a query. Bytes that are not encoded stay as they are.
 fn decoded(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        // A sign is no digit, though the parser takes one.
+        // `from_str_radix` accepts a sign, too.
         let digits = digits.filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
         rest = match (first, byte) {
@@ -48,7 +48,7 @@ fn decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A path in JSON.
+/// Returns the bytes of a path in JSON.
 pub(super) fn bytes(text: String, encoding: Option<Encoding>) -> Result<Vec<u8>, ServiceError> {
     match encoding {
         None | Some(Encoding::Utf8) => Ok(text.into_bytes()),

@@ -22,7 +22,7 @@ use sessile_files::Replace;
 use sessile_gateway::answer::{FileEntry, FileList, RemovedFile};
 use utoipa::{IntoParams, ToSchema};
 
-/// Entries of a list, unless another number is asked for.
+/// Default for the number of entries in a list.
 const ENTRIES: u64 = 10_000;
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -1,4 +1,4 @@
-//! What happens to files, as server-sent events.
+//! Changes of files, as server-sent events.
 
 use super::GivenPath;
 use crate::http::body::{Params, Session};
@@ -75,20 +75,20 @@ pub(in crate::http) async fn watch(
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
-/// The watcher's descriptor once more: what it says is read on another thread.
+/// Duplicates the watcher's descriptor for polling: the watcher is read on another thread.
 fn news(watcher: &Watcher) -> io::Result<AsyncFd<OwnedFd>> {
     let descriptor = watcher.as_fd().try_clone_to_owned()?;
-    // SAFETY: the descriptor is owned, and the same one as long as it is there.
+    // SAFETY: the descriptor is owned, and stays the same until it is dropped.
     let news = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) };
     Ok(news?)
 }
 
 struct Watching {
-    /// Gone when it has failed.
+    /// `None` after a failure.
     watcher: Option<Watcher>,
-    /// When there is something to read.
+    /// Readable when there are changes.
     news: AsyncFd<OwnedFd>,
-    /// Ready when the session has ended.
+    /// Completes when the session has ended.
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
     told: VecDeque<Message>,
     _guard: StreamGuard,
@@ -101,8 +101,8 @@ impl Watching {
                 return Some(message);
             }
             self.watcher.as_ref()?;
-            // Both are cancel-safe: the end is the same future each time, and what there
-            // is to read stays there.
+            // Both are cancel-safe: `end` is the same future each time, and unread
+            // changes stay in the descriptor.
             let mut ready = tokio::select! {
                 biased;
                 ready = self.news.readable() => ready.ok()?,
@@ -113,12 +113,12 @@ impl Watching {
                 }
             };
             let mut watcher = self.watcher.take()?;
-            // A directory that is new is watched with all that is in it already.
+            // On another thread: a new directory is watched with everything already in it.
             let read = spawn_blocking(move || (watcher.changes(), watcher));
             let (changes, watcher) = read.await.ok()?;
             self.watcher = Some(watcher);
             match changes {
-                // The system says that there is nothing: wait for the next.
+                // Nothing left to read: wait for the next change.
                 Ok(changes) if changes.is_empty() => ready.clear_ready(),
                 Ok(changes) => self.told.extend(changes.iter().map(message)),
                 Err(error) => {

@@ -1,5 +1,5 @@
-//! The same events over a WebSocket, which also takes input, keys, signals and
-//! window sizes: all that a person at `sessile attach` can do.
+//! The same events over a WebSocket, which also takes input, keys, signals and window
+//! sizes: everything that a person at `sessile attach` can do.
 
 mod order;
 mod told;
@@ -48,7 +48,7 @@ fn tail<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
 }
 
 impl SessionQuery {
-    /// Where the watching begins, if it is wanted.
+    /// Returns where watching begins, if it was requested.
     fn beginning(&self) -> Result<Option<Beginning>, ServiceError> {
         let refuse = |message: String| ServiceError::new(ErrorCode::BadRequest, message);
         if !self.watch && (self.tail.is_some() || self.after.is_some()) {
@@ -77,7 +77,7 @@ pub(super) struct RunQuery {
     read_only: bool,
 }
 
-/// Whether a client may do more than look.
+/// Whether a client may do more than watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rights {
     Full,
@@ -114,7 +114,7 @@ pub(super) async fn session_socket(
     let beginning = query.beginning()?;
     let upgrade = upgrade.map_err(|refusal| refuse(&refusal))?;
     let guard = app.service.open_stream()?;
-    // Unknown sessions are refused before the switch.
+    // Unknown sessions are refused before the upgrade.
     app.service.session(&caller, &id).await?;
     let (watching, watched) = match beginning {
         None => (Watching::OwnRuns, None),
@@ -181,10 +181,10 @@ fn refuse(refusal: &axum::extract::ws::rejection::WebSocketUpgradeRejection) -> 
     ServiceError::new(ErrorCode::BadRequest, format!("this wants a WebSocket: {refusal}"))
 }
 
-/// What a client is told without asking.
+/// Which events a client gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watching {
-    /// What it has begun here, one run at a time.
+    /// Those of the runs that it starts here, one run at a time.
     OwnRuns,
     Session,
 }
@@ -196,14 +196,14 @@ struct Conversation {
     rights: Rights,
     watching: Watching,
     watched: Option<Watched>,
-    /// The run that orders are for, unless they name another one.
+    /// The run that orders apply to, unless they name another one.
     run: Option<RunNo>,
 }
 
 type Out = SplitSink<WebSocket, Message>;
 
 impl Conversation {
-    /// Serves until the client goes, which harms no run.
+    /// Serves until the client goes away, which does not affect runs.
     async fn serve(mut self, socket: WebSocket, first: Option<Plain<'static>>) {
         let (mut out, mut orders) = socket.split();
         if let Some(first) = first
@@ -212,8 +212,7 @@ impl Conversation {
             return;
         }
         loop {
-            // Both arms can be given up at any time without losing anything:
-            // one waits on a channel, the other on a stream.
+            // Both branches are cancel-safe: one waits on a channel, the other on a stream.
             let message = tokio::select! {
                 event = next_event(&mut self.watched) => match event {
                     Some(event) => event,
@@ -307,8 +306,8 @@ impl Conversation {
                 service.signal(caller, id, run, signal_number(&wanted.signal.0)?).await?;
                 Ok(None)
             }
-            // Clients send it whenever their window changes, whatever runs in
-            // it. What has no terminal is not touched, and that is told.
+            // Clients send this whenever their window changes, whatever runs in it. A run
+            // without a terminal is left alone, and the answer says so.
             RunOrder::Resize(Size { columns, rows }) => {
                 let size = TerminalSize { cols: columns, rows };
                 let has_terminal = match service.resize(caller, id, run, size).await {
@@ -323,12 +322,12 @@ impl Conversation {
     }
 }
 
-/// There is none, or none any more.
+/// Whether the run has no terminal, or none any more.
 fn is_without_terminal(refusal: &ServiceError) -> bool {
     matches!(refusal.code, ErrorCode::NoTerminal | ErrorCode::InputClosed)
 }
 
-/// The next event of what is watched; for ever if there is nothing.
+/// Returns the next event; waits for ever if nothing is watched.
 async fn next_event(watched: &mut Option<Watched>) -> Option<String> {
     match watched {
         Some(watched) => watched.next().await,
@@ -336,7 +335,7 @@ async fn next_event(watched: &mut Option<Watched>) -> Option<String> {
     }
 }
 
-/// The next order; `None` when the client has gone.
+/// Returns the next order; `None` when the client is gone.
 async fn next_order(orders: &mut SplitStream<WebSocket>) -> Option<Result<Order, ServiceError>> {
     loop {
         match orders.next().await {

@@ -1,4 +1,4 @@
-//! What a client of a WebSocket sends.
+//! The messages of a WebSocket client.
 
 use super::super::wire;
 use crate::service::{ErrorCode, ServiceError};
@@ -11,7 +11,7 @@ use sessile_protocol::RunNo;
 pub(super) enum Order {
     /// Begins a run, whose events follow.
     Exec(wire::ExecRequest),
-    /// For a run: the one that is named, or the one that is going here.
+    /// An order for a run: the named one, or the current one of this connection.
     To(Option<RunNo>, RunOrder),
 }
 

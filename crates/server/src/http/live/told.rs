@@ -1,15 +1,15 @@
-//! What is said on a WebSocket, and its JSON.
+//! The server's messages on a WebSocket, and their JSON.
 
 use crate::service::{Drawn, ServiceError};
 use serde::Serialize;
 use sessile_gateway::ErrorDetail;
 use sessile_protocol::RunNo;
 
-/// One message. `data` is that of an event of a run, or of a session.
+/// One message. `data` belongs to an event of a run, or of a session.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Told<'a, Data = ()> {
-    /// Something happened, and where a client that comes back goes on.
+    /// An event, with the position from which a reconnecting client continues.
     Event {
         #[serde(rename = "type")]
         name: &'a str,
@@ -27,20 +27,20 @@ pub(super) enum Plain<'a> {
     Ended {
         status: &'a str,
     },
-    /// An order was taken, and has this number.
+    /// An order was accepted; the run has this number.
     Accepted {
         run: RunNo,
     },
     Resized {
         run: RunNo,
         size: Size,
-        /// Whether the run has one; else nothing was done.
+        /// Whether the run has a terminal; if not, nothing was done.
         terminal: bool,
     },
     Error {
         error: ErrorDetail,
     },
-    /// What draws a terminal as it is now.
+    /// Escape sequences that draw the current screen of a terminal.
     Screen {
         run: RunNo,
         data: String,

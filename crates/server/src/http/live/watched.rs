@@ -1,8 +1,7 @@
-//! What a client of a WebSocket is told: the events of a run, or all that
-//! happens in a session.
+//! The events for a WebSocket client: of one run, or of a whole session.
 //!
-//! They come from a task of their own, because a question to the keeper must not
-//! be given up when an order comes.
+//! They come from a separate task, because a request to the keeper must not be cancelled
+//! when an order arrives.
 
 use super::super::stream::EventData;
 use super::told::Told;
@@ -23,7 +22,7 @@ impl Drop for AbortOnDrop {
 }
 
 impl Watched {
-    /// One run.
+    /// Follows one run.
     pub(super) fn run(mut follower: Follower) -> Self {
         Self::spawn(|sender| async move {
             let run = follower.run;
@@ -38,7 +37,7 @@ impl Watched {
         })
     }
 
-    /// All runs of a session.
+    /// Follows all runs of a session.
     pub(super) fn session(mut follower: SessionFollower) -> Self {
         Self::spawn(|sender| async move {
             while let Some(happening) = follower.next().await? {
@@ -61,7 +60,7 @@ impl Watched {
     where
         WithContinuity: Future<Output = Result<(), ServiceError>> + Send + 'static,
     {
-        // One: a client that does not read holds up the task, not the run.
+        // Capacity 1: a client that does not read holds up this task, not the run.
         let (sender, events) = mpsc::channel(1);
         let told = tell(sender.clone());
         let task = tokio::spawn(async move {
@@ -72,7 +71,7 @@ impl Watched {
         Self { events, _task: AbortOnDrop(task) }
     }
 
-    /// The next event; `None` after the last.
+    /// Returns the next event; `None` after the last.
     pub(super) async fn next(&mut self) -> Option<String> {
         self.events.recv().await
     }

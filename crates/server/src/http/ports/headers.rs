@@ -1,16 +1,16 @@
-//! What of a request reaches a session's server, and what of its answer the
+//! Which headers of a request reach a session's server, and which of its answer reach the
 //! caller. Pure.
 //!
-//! The server in the session is not trusted. It must not come by the caller's
-//! token, and must not make a client use that token: a page or a redirect of its
-//! own would be of our origin. So neither credentials nor cookies pass, a
-//! redirect stays below the port, and a page is shown in an origin of its own.
+//! The server in the session is not trusted. It must not get the caller's token, and must
+//! not make a client use that token: its pages and redirects would belong to our origin.
+//! So neither credentials nor cookies pass, a redirect stays below the port, and a page
+//! gets an origin of its own.
 
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method};
 use url::Url;
 
-/// Of one connection, and not of the request.
+/// Headers of one connection, not of the request.
 const HOP_BY_HOP: [HeaderName; 8] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -22,8 +22,8 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 
-/// The caller's own affair. A server that compares Origin and Referer with its
-/// name would refuse ours.
+/// Headers that are not passed inwards. A server that compares Origin and Referer with
+/// its own name would refuse ours.
 const NOT_INSIDE: [HeaderName; 7] = [
     header::AUTHORIZATION,
     header::COOKIE,
@@ -34,7 +34,7 @@ const NOT_INSIDE: [HeaderName; 7] = [
     header::REFERER,
 ];
 
-/// What would hold for all of our origin.
+/// Headers that are not passed outwards: they would apply to all of our origin.
 const NOT_OUTSIDE: [HeaderName; 9] = [
     header::SET_COOKIE,
     header::STRICT_TRANSPORT_SECURITY,
@@ -47,15 +47,15 @@ const NOT_OUTSIDE: [HeaderName; 9] = [
     HeaderName::from_static("report-to"),
 ];
 
-/// A page may do what pages do, but as a stranger to our origin.
+/// A page may do what pages do, but in an opaque origin, not in ours.
 const PAGE: HeaderValue = HeaderValue::from_static(
     "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts",
 );
 
-/// Tells an answer of the session's server from one of ours.
+/// Marks an answer of the session's server, as opposed to one of ours.
 pub(super) const ANSWERED_BY: HeaderName = HeaderName::from_static("sessile-port");
 
-/// Where the server in the session is, from outside.
+/// The outside address of a server in a session.
 #[derive(Clone, Debug)]
 pub(super) struct Front {
     pub(super) port: u16,
@@ -92,7 +92,7 @@ fn set_upgrade(headers: &mut HeaderMap) {
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
 }
 
-/// The headers of a request, for the session's server.
+/// Returns the headers of a request, for the session's server.
 pub(super) fn inwards(mut headers: HeaderMap, front: &Front, websocket: bool) -> HeaderMap {
     remove_hop_by_hop(&mut headers);
     let forwarded: Vec<HeaderName> = headers
@@ -105,7 +105,7 @@ pub(super) fn inwards(mut headers: HeaderMap, front: &Front, websocket: bool) ->
     }
     let text = |text: &str| HeaderValue::from_str(text).ok();
     let set = [
-        // Development servers answer to no other name.
+        // Development servers accept no other name.
         (header::HOST, text(&format!("localhost:{}", front.port))),
         (HeaderName::from_static("x-forwarded-host"), front.host.clone()),
         (HeaderName::from_static("x-forwarded-proto"), text(front.scheme)),
@@ -122,8 +122,8 @@ pub(super) fn inwards(mut headers: HeaderMap, front: &Front, websocket: bool) ->
     headers
 }
 
-/// The headers of an answer, for the caller. `asked` is the path that was asked
-/// for inside; `is_ours` tells the names that this server is called by.
+/// Returns the headers of an answer, for the caller. `asked` is the path inside the
+/// session; `is_ours` says whether this server has a given name.
 pub(super) fn outwards(
     mut headers: HeaderMap,
     front: &Front,
@@ -132,7 +132,7 @@ pub(super) fn outwards(
     is_ours: impl Fn(&str) -> bool,
 ) -> HeaderMap {
     remove_hop_by_hop(&mut headers);
-    // Who may read the answer is for our own guard to say.
+    // Our own guard decides which origins may read the answer.
     let cors: Vec<HeaderName> = headers
         .keys()
         .filter(|name| name.as_str().starts_with("access-control-"))
@@ -156,9 +156,9 @@ pub(super) fn outwards(
     headers
 }
 
-/// Where a redirect leads from outside. One to the server itself, in whatever
-/// way it is written, stays below the port; one to us does not pass: a client
-/// would follow it with the caller's token.
+/// Returns the outside address of a redirect. A redirect to the server itself, however
+/// written, stays below the port. A redirect to us is dropped: a client would follow it
+/// with the caller's token.
 fn outside_place(
     place: &HeaderValue,
     front: &Front,
@@ -171,7 +171,7 @@ fn outside_place(
     let is_inside = place.host_str().is_some_and(is_loopback)
         && place.port_or_known_default() == Some(front.port);
     if is_inside {
-        // Parsed, its path has no `..` left.
+        // Parsing has removed any `..` from the path.
         let mut text = format!("{}{}", front.prefix, place.path());
         if let Some(query) = place.query() {
             text = format!("{text}?{query}");

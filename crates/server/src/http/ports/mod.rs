@@ -1,7 +1,7 @@
-//! Servers that run in sessions, as seen from outside: a reverse proxy.
+//! A reverse proxy for servers that run in sessions.
 //!
-//! A request has a connection of its own to the session's server. Bodies pass as
-//! they come, in both directions, and nothing of them is kept.
+//! Each request has its own connection to the session's server. Bodies pass as they come,
+//! in both directions, and are not kept.
 
 mod headers;
 
@@ -20,7 +20,7 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use sessile_gateway::answer;
 
-/// Requests to ports. Any method, and any path below the port.
+/// Routes requests to ports, with any method and any path below the port.
 pub(super) fn router() -> Router<App> {
     Router::new()
         .route("/v1/sessions/{id}/ports/{port}", any(to_root))
@@ -75,7 +75,7 @@ pub(super) async fn through(
     let stream = app.service.connect(&caller, &id, port).await?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| broke_off(&error))?;
-    // It ends with the answer, or when nobody waits for that any more.
+    // It ends with the answer, or when the caller is gone.
     tokio::spawn(connection.with_upgrades());
     let outside = websocket.then(|| hyper::upgrade::on(&mut request));
     let request = inwards(request, &front, &inside, websocket)?;
@@ -97,14 +97,13 @@ pub(super) async fn through(
     Ok(Response::from_parts(parts, Body::new(body)))
 }
 
-/// Relative links of a page mean something only below a slash.
+/// Redirects to the path with a slash, which relative links of a page need.
 async fn to_root(uri: Uri) -> Response {
     let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     Redirect::permanent(&format!("{}/{query}", uri.path())).into_response()
 }
 
-/// What is ours of a path, `/v1/sessions/ID/ports/PORT`, and what is the
-/// session's.
+/// Splits a path into our prefix, `/v1/sessions/ID/ports/PORT`, and the path inside.
 fn split(uri: &Uri) -> (String, String) {
     let path = uri.path();
     let end = path.match_indices('/').nth(5).map_or(path.len(), |(at, _)| at);
@@ -127,7 +126,7 @@ fn inwards(
     Ok(Request::from_parts(parts, body))
 }
 
-/// Both ways, until either side ends.
+/// Copies both ways until either side ends.
 async fn relay(outside: OnUpgrade, inside: OnUpgrade) {
     let Ok((outside, inside)) = tokio::try_join!(outside, inside) else { return };
     let (mut outside, mut inside) = (TokioIo::new(outside), TokioIo::new(inside));

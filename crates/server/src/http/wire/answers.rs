@@ -1,4 +1,4 @@
-//! What answers look like that are not in the gateway.
+//! Types of answers that are not in the gateway.
 
 use crate::service::ServiceError;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Values that are written in more ways than one, or have bounds.
+//! Values with several notations, or with bounds.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use sessile_protocol::{Language, parse_bytes, parse_seconds};
@@ -7,8 +7,7 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{KnownFormat, RefOr, SchemaFormat};
 use utoipa::{PartialSchema, ToSchema};
 
-/// A length of time: `"30s"`, `"500ms"`, `"2h"`, or a number of seconds. More
-/// than a year is taken for a year: nobody waits that long.
+/// A duration: `"30s"`, `"500ms"`, `"2h"`, or a number of seconds. It is capped at a year.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::http) struct Span(pub(in crate::http) u64);
 
@@ -24,7 +23,7 @@ impl Span {
 
     fn seconds(seconds: f64) -> Self {
         let ms = (seconds * 1000.0).min(YEAR_MS).round() as u64;
-        // A very short time is not none at all, which often means: without end.
+        // Rounds a very short duration up: zero often means without limit.
         Self(if seconds > 0.0 { ms.max(1) } else { ms })
     }
 }
@@ -64,13 +63,13 @@ impl PartialSchema for Span {
 
 impl ToSchema for Span {}
 
-/// The same in a query, where everything is text.
+/// Parses the same in a query, where everything is text.
 pub(in crate::http) fn span_text<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<Span>, D::Error> {
     let Some(text) = Option::<String>::deserialize(d)? else { return Ok(None) };
     let span = match text.parse::<f64>() {
-        // As some write a number: 1e3. Names such as `inf` are numbers to `parse`.
+        // Accepts 1e3, as some clients write numbers. `parse` also accepts names such as `inf`.
         Ok(seconds) if text.contains(['e', 'E']) && (0.0..f64::INFINITY).contains(&seconds) => {
             Ok(Span::seconds(seconds))
         }
@@ -84,8 +83,7 @@ pub(super) fn language<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Languag
     name.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
-/// A number of bytes, or that with a unit: 1048576 or `"1MiB"`. More than a
-/// stream can have is taken for that.
+/// A number of bytes, with or without a unit: 1048576 or `"1MiB"`. It is capped at `MOST`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::http) struct Size(pub(in crate::http) u64);
 
@@ -95,7 +93,7 @@ impl<'de> Deserialize<'de> for Size {
         #[serde(untagged, expecting = "a number of bytes, such as 1048576 or \"1MiB\"")]
         enum Form {
             Bytes(u64),
-            // A whole number that is too large for the other.
+            // A whole number that is too large for `Bytes`.
             Huge(f64),
             Text(String),
         }
@@ -134,7 +132,7 @@ impl ToSchema for Size {}
 /// The largest number that every client can write.
 const MOST: u64 = i64::MAX as u64;
 
-/// The most of a stream that a session keeps.
+/// Upper limit for how much of a stream a session keeps.
 pub(in crate::http) const MOST_KEPT: u64 = 1 << 30;
 
 pub(super) fn run<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
@@ -145,7 +143,7 @@ pub(super) fn max_history<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>
     within(Option::<u64>::deserialize(d)?, 1, 100_000)
 }
 
-/// A number that has its limits.
+/// Checks that a number is within its limits.
 pub(in crate::http) fn within<E: serde::de::Error>(
     number: Option<u64>,
     least: u64,
@@ -159,7 +157,7 @@ pub(in crate::http) fn within<E: serde::de::Error>(
     }
 }
 
-/// The same in a query, where everything is text.
+/// Parses the same in a query, where everything is text.
 pub(in crate::http) fn within_text<'de, D: Deserializer<'de>>(
     d: D,
     least: u64,
@@ -170,21 +168,21 @@ pub(in crate::http) fn within_text<'de, D: Deserializer<'de>>(
     within(Some(number), least, most)
 }
 
-/// Any number that every client can write, in a query.
+/// Parses any number that every client can write, in a query.
 pub(in crate::http) fn number_text<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<u64>, D::Error> {
     within_text(d, 0, MOST)
 }
 
-/// A whole number as text: `2`, and `2.0`, which is the same.
+/// Parses a whole number: `2`, or the equal `2.0`.
 pub(in crate::http) fn whole(text: &str) -> Option<u64> {
     let digits = match text.split_once('.') {
         Some((digits, zeros)) if zeros.bytes().all(|b| b == b'0') => digits,
         Some(_) => return None,
         None => text,
     };
-    // `parse` takes a sign, too.
+    // `parse` accepts a sign, too.
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 

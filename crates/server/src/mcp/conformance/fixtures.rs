@@ -1,5 +1,5 @@
-//! What the conformance suite asks a server to have: tools, resources and prompts
-//! with certain names, which say certain things.
+//! What the conformance suite expects of a server: tools, resources and prompts with
+//! given names and contents.
 
 #![expect(deprecated, reason = "logging and subscriptions are of older versions, which we serve")]
 
@@ -29,7 +29,7 @@ const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP
 /// A sound without a sample.
 const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
-/// Our tools and theirs. Whatever is not theirs goes to ours.
+/// Our tools and the suite's. Calls of other tools go to ours.
 #[derive(Clone, Debug)]
 pub(super) struct Fixtures {
     pub(super) ours: Handler,
@@ -150,7 +150,7 @@ fn pixel() -> Picture {
     Picture::png(&STANDARD.decode(PIXEL).expect("base64"))
 }
 
-/// A result as the suite writes it down.
+/// Converts a result written as JSON.
 fn made<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("a result")
 }

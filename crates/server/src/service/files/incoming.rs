@@ -1,20 +1,19 @@
-//! Bytes that come from a connection, for a thread that reads them.
+//! Bytes from a connection, for a thread that reads them.
 
 use hyper::body::Bytes;
 use std::io::{self, Read};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Pieces that have come and were not read yet: a connection gives some kilobytes
-/// at a time.
+/// How many pieces may wait to be read: a connection delivers some kilobytes at a time.
 const AHEAD: usize = 8;
 
-/// What comes of a body; `Err` when it is cut off.
+/// A piece of a body; `Err` when the body is cut off.
 pub(crate) type Piece = Result<Bytes, CutOff>;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CutOff;
 
-/// The end that is read from, on a thread for what may block.
+/// The reading end, for a thread for blocking work.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     pieces: Receiver<Piece>,
@@ -28,7 +27,7 @@ pub(crate) fn incoming() -> (Sender<Piece>, Incoming) {
 }
 
 impl Incoming {
-    /// Whether it ended before its end.
+    /// Whether the body was cut off.
     pub(super) fn is_cut_off(&self) -> bool {
         self.is_cut_off
     }

@@ -1,7 +1,7 @@
 //! Files of a session's workspace, for a caller who may use the session.
 //!
-//! The system keeps all of it beneath the workspace (see `sessile-files`). What
-//! comes and goes in pieces is passed on as it comes: `incoming` and `outgoing`.
+//! The operating system confines all of it to the workspace (see `sessile-files`).
+//! Content passes in pieces as it comes: `incoming` and `outgoing`.
 
 mod incoming;
 mod outgoing;
@@ -22,14 +22,14 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Bytes that are written at once.
+/// How many bytes are written at once.
 const PIECE: usize = 64 << 10;
 
-/// What is in a directory, and so deep below it.
+/// How to list a directory, and how deep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListOrder {
     pub(crate) depth: u32,
-    /// Entries at most.
+    /// Limit for the number of entries.
     pub(crate) limit: usize,
 }
 
@@ -37,7 +37,7 @@ fn root(workspace: Workspace) -> Result<Root, ServiceError> {
     Ok(Root::open(&workspace.path)?.called(workspace.called))
 }
 
-/// A run that does nothing.
+/// Returns a command that does nothing.
 fn nothing(language: Language) -> &'static str {
     match language {
         Language::Bash | Language::Zsh | Language::Sh => ":",
@@ -47,7 +47,7 @@ fn nothing(language: Language) -> &'static str {
 }
 
 impl Service {
-    /// Does something with a session's files, on a thread for what may block.
+    /// Works on a session's files, on a thread for blocking work.
     async fn with_files<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -69,8 +69,8 @@ impl Service {
         }
     }
 
-    /// The files of a session in a sandbox that nothing runs in: after a reset, or
-    /// when its shell has exited. Its kernel is started, because they are seen
+    /// Returns the files of a session whose sandbox has no process: after a reset, or
+    /// when its shell has exited. Starts its kernel, because the files are reached
     /// through a process of it.
     pub(crate) async fn awaken(
         &self,
@@ -94,7 +94,7 @@ impl Service {
         self.with_files(caller, id, move |root| Ok(root.stat(&root.path(&path)?)?)).await
     }
 
-    /// What is in a directory, and whether there is more than was asked for.
+    /// Lists a directory, and returns whether there is more.
     pub(crate) async fn list_files(
         &self,
         caller: &Caller,
@@ -127,7 +127,7 @@ impl Service {
         self.with_files(caller, id, move |root| Ok(root.read(&root.path(&path)?)?)).await
     }
 
-    /// Writes a file as it comes. One that is cut off is not written at all.
+    /// Writes a file as it comes. A file that is cut off is not written at all.
     pub(crate) async fn write_file(
         &self,
         caller: &Caller,
@@ -196,7 +196,7 @@ impl Service {
         self.with_files(caller, id, remove).await
     }
 
-    /// A tree as a tar, which is made as it is taken.
+    /// Packs a tree into a tar archive, which is made as it is read.
     pub(crate) async fn pack_files(
         &self,
         caller: &Caller,
@@ -205,7 +205,7 @@ impl Service {
     ) -> Result<Outgoing, ServiceError> {
         let begin = move |root: Root| {
             let path = root.path(&path)?;
-            // While it can still be said what is wrong.
+            // While an error can still be reported.
             match root.stat(&path)?.kind {
                 Kind::Directory => root.list(&path, 1, |_| ControlFlow::Break(()))?,
                 Kind::File | Kind::Symlink | Kind::Other => {}
@@ -216,7 +216,7 @@ impl Service {
         Ok(outgoing::outgoing(move |into| root.pack(&path, into)))
     }
 
-    /// Unpacks a tar as it comes.
+    /// Unpacks a tar archive as it comes.
     pub(crate) async fn unpack_files(
         &self,
         caller: &Caller,
@@ -230,7 +230,7 @@ impl Service {
                 return Err(cut_off());
             }
             let unpacked = unpacked?;
-            // What is behind its end is of no interest, but has to be taken.
+            // Data behind the end of the archive is ignored, but has to be read.
             let _ = std::io::copy(&mut archive, &mut std::io::sink());
             Ok(unpacked)
         };
@@ -251,8 +251,8 @@ impl Service {
         self.with_files(caller, id, watch).await
     }
 
-    /// Returns when the session ends. Of one that has ended, or whose keeper was
-    /// lost, it is not known when: its files are there all the same.
+    /// Completes when the session ends. Never completes for a session that has ended or
+    /// lost its keeper: its files are still there.
     pub(crate) async fn session_end(
         &self,
         caller: &Caller,
@@ -281,7 +281,7 @@ impl Service {
     }
 }
 
-/// A keeper that is asked nothing says nothing, until it goes.
+/// Completes when the keeper is gone: without a request it sends nothing.
 async fn gone(mut link: Link) {
     while link.reply().await.is_ok() {}
 }

@@ -1,30 +1,28 @@
-//! Bytes that a thread makes, for a connection that takes them.
+//! Bytes from a thread, for a connection that sends them.
 
 use hyper::body::Bytes;
 use sessile_files::FileError;
 use std::io::{self, Write};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Bytes that are sent at once.
+/// How many bytes are sent at once.
 const PIECE: usize = 64 << 10;
 
-/// Pieces that are made and not yet taken.
+/// How many pieces may wait to be sent.
 const AHEAD: usize = 4;
 
-/// The end that is taken from.
+/// The receiving end.
 #[derive(Debug)]
 pub(crate) struct Outgoing(Receiver<io::Result<Bytes>>);
 
 impl Outgoing {
-    /// The next piece; an error when there will be no more although it is not
-    /// complete.
+    /// Returns the next piece; an error when the content breaks off before its end.
     pub(crate) async fn next(&mut self) -> Option<io::Result<Bytes>> {
         self.0.recv().await
     }
 }
 
-/// Has a thread make bytes, as fast as they are taken and no longer than somebody
-/// does.
+/// Produces bytes on a thread, as fast as they are taken and only as long as there is a receiver.
 pub(super) fn outgoing(
     make: impl FnOnce(&mut Pieces) -> Result<(), FileError> + Send + 'static,
 ) -> Outgoing {

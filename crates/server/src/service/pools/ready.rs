@@ -1,10 +1,9 @@
-//! Copies of a pool's session that are made before somebody asks for them.
+//! Copies of a pool's session that are made in advance.
 //!
-//! Such a copy is a session that nobody has: it gets its owner, its name and the
-//! time that it may be idle for when it is given away. It is as a session is that
-//! was asked for without anything else; who wants another directory, other
-//! variables or the like gets a copy that is made for it. They go with the server
-//! that has made them, which is the next one's work.
+//! Such a copy has no owner: it gets its owner, name and idle timeout when it is given
+//! away. It is made like a session without further options; a request for another
+//! directory, other variables or the like gets a new copy. The copies go with the server
+//! that made them; the next one removes them.
 
 use super::Kept;
 use crate::keepers::{Place, blocking, lock};
@@ -25,7 +24,7 @@ pub(super) struct Ready {
 struct Stock {
     /// Oldest first.
     copies: VecDeque<Copy>,
-    /// Those that may come back: none is made in their place before that is known.
+    /// Copies that may be returned: no others are made in their place meanwhile.
     lent: usize,
 }
 
@@ -33,12 +32,12 @@ struct Stock {
 struct Copy {
     id: SessionId,
     directory: Directory,
-    /// What it was made as.
+    /// The options that it was made with.
     made: NewSession,
 }
 
-/// Whether a session that is wanted is what a copy was made as, but for what it
-/// gets when it is given away.
+/// Whether a request matches the options of a copy, except those that are set when it is
+/// given away.
 fn is_as_made(wanted: &NewSession, made: &NewSession) -> bool {
     let NewSession {
         id,
@@ -74,7 +73,7 @@ fn is_as_made(wanted: &NewSession, made: &NewSession) -> bool {
 }
 
 impl Service {
-    /// Gives a copy away, if there is one that is what is wanted.
+    /// Gives a copy away, if one matches the request.
     pub(super) async fn take_ready(
         &self,
         caller: &Caller,
@@ -109,7 +108,7 @@ impl Service {
                     (Some(copy), Some(Ok(StartedOnce::Before(*metadata))))
                 }
                 Ok(Given::Refused(copy, error)) => (Some(copy), Some(Err(error))),
-                // The next one may be there.
+                // The next copy may be alive.
                 Ok(Given::Gone) => (None, None),
                 Err(error) => (None, Some(Err(error))),
             };
@@ -163,7 +162,7 @@ impl Service {
     }
 }
 
-/// What is needed to give a copy away, where that may block.
+/// What is needed to give a copy away on a thread for blocking work.
 struct Giving {
     sessions: Sessions,
     launcher: Launcher,
@@ -171,10 +170,10 @@ struct Giving {
     order: Option<StartOnce>,
 }
 
-/// What came of it. A copy that was not given away is as it was.
+/// The outcome. A copy that was not given away is unchanged.
 enum Given {
     Now(Directory, Box<Metadata>),
-    /// The order was carried out before, with another session.
+    /// The request was carried out before, with another session.
     Before(Copy, Box<Metadata>),
     Refused(Copy, ServiceError),
     /// The copy has died.
@@ -189,8 +188,8 @@ impl Giving {
             Ok(OnceTurn::Before(metadata)) => return Given::Before(copy, metadata),
             Err(error) => return Given::Refused(copy, error.into()),
         };
-        // Before it is given away: who repeats the order then finds it, whatever becomes
-        // of us, or finds that it is still nobody's.
+        // Recorded before it is given away: after a crash, a repeated request finds the
+        // session, or finds that it still has no owner.
         let given = match turn.record(&order.digest, Some(&copy.id)) {
             Ok(()) => self.give_now(copy),
             Err(error) => Given::Refused(copy, error.into()),
@@ -217,8 +216,8 @@ impl Giving {
     }
 }
 
-/// Tells a copy whose it is. One whose keeper has gone is not started anew: it
-/// would not have all of its state.
+/// Tells a copy its owner. A copy whose keeper is gone is not restarted: it would not
+/// have all of its state.
 fn adopt(directory: &Directory, wanted: &NewSession) -> Result<Metadata, ClientError> {
     let Liveness::Live(socket) = directory.connect() else { return Err(ClientError::Gone) };
     let adoption = Adoption {
@@ -232,7 +231,7 @@ fn adopt(directory: &Directory, wanted: &NewSession) -> Result<Metadata, ClientE
 }
 
 impl Ready {
-    /// How many there are, or may be again in a moment.
+    /// Returns how many there are, including those that may be returned.
     fn len(&self) -> usize {
         let stock = lock(&self.stock);
         stock.copies.len() + stock.lent
@@ -242,7 +241,7 @@ impl Ready {
         lock(&self.stock).copies.push_back(copy);
     }
 
-    /// Each that was taken is given back, or is known to be gone.
+    /// Returns a taken copy; `None` if it is gone.
     fn give_back(&self, copy: Option<Copy>) {
         let mut stock = lock(&self.stock);
         stock.lent -= 1;

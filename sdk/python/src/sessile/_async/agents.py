@@ -13,7 +13,7 @@ from typing import Awaitable  # isort: skip
 from .._core import requests
 from .._core.requests import Repeat, Request
 from .._core.sse import Message
-from ..errors import InvalidConfigurationError, SessionBusyError
+from ..errors import InvalidConfigurationError, SessionBusyError, SessionClosedError
 from ..permissions import SandboxSetting, sandbox_setting
 from ..runtimes import LocalRuntime, Runtime
 from ..threads import (
@@ -379,10 +379,16 @@ class AsyncAgent:
         return restored
 
     async def end(self) -> None:
-        """Ends its session and everything that it started. The thread and its record stay."""
-        if self._info is not None:
+        """Ends its session and everything that it started. The thread and its record stay.
+
+        It takes no more tasks then, unless ``reset_session`` lets the next one begin a new session.
+        """
+        if self._info is None:
+            return
+        try:
             await (await self.session()).close()
-            self.reset_session()
+        except SessionClosedError:
+            pass
 
     async def _back(self, call: str, body: Mapping[str, Any]) -> RewoundAgent:
         id = self._sat().session_id

@@ -116,7 +116,7 @@ def make(
         rest["hint"] = None
         return errors.SessionNotFoundError(about.subject, message=message, **rest)
     if code == "session_ended":
-        rest["hint"] = None
+        rest["hint"] = "reset_session() lets the next task begin a new one" if about.is_agent else None
         return errors.SessionClosedError(about.subject, message=message, **rest)
     if code in _FILES_MISSING:
         return errors.FileNotFoundError(about.subject, about.path or "", message=message, **rest)

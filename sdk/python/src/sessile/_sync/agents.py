@@ -9,7 +9,7 @@ from typing import Any, Iterator, Callable, Dict, List, Mapping, Optional, Seque
 from .._core import requests
 from .._core.requests import Repeat, Request
 from .._core.sse import Message
-from ..errors import InvalidConfigurationError, SessionBusyError
+from ..errors import InvalidConfigurationError, SessionBusyError, SessionClosedError
 from ..permissions import SandboxSetting, sandbox_setting
 from ..runtimes import LocalRuntime, Runtime
 from ..threads import (
@@ -368,10 +368,16 @@ class Agent:
         return restored
 
     def end(self) -> None:
-        """Ends its session and everything that it started. The thread and its record stay."""
-        if self._info is not None:
+        """Ends its session and everything that it started. The thread and its record stay.
+
+        It takes no more tasks then, unless ``reset_session`` lets the next one begin a new session.
+        """
+        if self._info is None:
+            return
+        try:
             self.session().close()
-            self.reset_session()
+        except SessionClosedError:
+            pass
 
     def _back(self, call: str, body: Mapping[str, Any]) -> RewoundAgent:
         id = self._sat().session_id

@@ -1,4 +1,4 @@
-//! A bash's state, as capture.bash has it printed.
+//! Parses the state of a bash, as printed by capture.bash.
 
 use super::super::quoting::{Assigned, Listing};
 use super::super::view::{Limit, Trap, View, limits, lossy, users_traps};
@@ -8,7 +8,7 @@ use super::super::view::{Limit, Trap, View, limits, lossy, users_traps};
 pub(super) struct State<'a> {
     pub(super) traps: Vec<Trap>,
     pub(super) disabled: Vec<String>,
-    /// `set -o` and `shopt`, those that are on.
+    /// `set -o` and `shopt` options that are on.
     pub(super) options: Vec<&'a str>,
     pub(super) shopts: Vec<&'a str>,
     pub(super) cwd: &'a [u8],
@@ -33,13 +33,13 @@ pub(super) struct Function<'a> {
 #[derive(Debug)]
 pub(super) struct Variable<'a> {
     pub(super) name: &'a str,
-    /// `-` where there are none.
+    /// `-` if there are none.
     pub(super) attributes: &'a str,
     pub(super) value: Assigned<'a>,
 }
 
 impl<'a> State<'a> {
-    /// `None` for a part of a capture, or what is none at all.
+    /// Returns `None` for an incomplete capture, or for other bytes.
     pub(super) fn read(bytes: &'a [u8]) -> Option<Self> {
         let sections: Vec<&[u8]> = bytes.strip_suffix(b"\0")?.split(|b| *b == 0).collect();
         let (
@@ -97,7 +97,7 @@ impl<'a> State<'a> {
     fn show_options(&self, view: &mut View) {
         let is_posix = self.options.contains(&"posix");
         for name in self.options.iter().chain(&self.shopts) {
-            // POSIX mode and BASH_COMPAT imply these, and are not always told.
+            // POSIX mode and BASH_COMPAT imply these, and are not always listed.
             let is_implied = name.starts_with("compat")
                 || (is_posix && ["inherit_errexit", "shift_verbose"].contains(name));
             if !is_implied && !USUALLY_ON.contains(name) && !DEPENDS.contains(name) {
@@ -118,8 +118,8 @@ impl Variable<'_> {
         self.has('a') || self.has('A')
     }
 
-    /// Facts about the process and not about its state, or computed when asked
-    /// for.
+    /// Whether it is a fact about the process and not about its state, or computed on
+    /// access.
     fn is_dynamic(&self) -> bool {
         DYNAMIC.contains(&self.name)
     }
@@ -164,7 +164,7 @@ const USUALLY_ON: [&str; 12] = [
     "sourcepath",
 ];
 
-/// The same, but not in all versions of bash.
+/// Options that are on in a fresh kernel of some versions of bash.
 const DEPENDS: [&str; 5] =
     ["checkwinsize", "complete_fullquote", "globasciiranges", "globskipdots", "patsub_replacement"];
 
@@ -218,7 +218,7 @@ const USUAL: [&str; 9] = [
     "TERM",
 ];
 
-/// The same, while they are as they were.
+/// The same while they have these values.
 const DEFAULTS: [(&str, &str, Option<&str>); 11] = [
     ("HISTFILESIZE", "-", Some("500")),
     ("HISTSIZE", "-", Some("500")),
@@ -233,7 +233,7 @@ const DEFAULTS: [(&str, &str, Option<&str>); 11] = [
     ("PS4", "-", Some("+ ")),
 ];
 
-/// Behind the traps, a line each: `enable -n NAME`.
+/// Parses the lines after the traps: `enable -n NAME`.
 fn disabled(listing: &[u8]) -> Vec<String> {
     let lines = listing.rsplit(|b| *b == b'\n').skip_while(|line| line.is_empty());
     lines.map_while(|line| Some(lossy(line.strip_prefix(b"enable -n ")?))).collect()
@@ -244,7 +244,7 @@ fn names_in(list: &[u8]) -> Option<Vec<&str>> {
     Some(list.split(':').filter(|name| !name.is_empty()).collect())
 }
 
-/// Lines such as `open files   (-n) 1024`.
+/// Parses lines such as `open files   (-n) 1024`.
 fn limit(line: &str) -> Option<(char, &str)> {
     let (name, value) = line.split_once(") ")?;
     // The size of pipes is no limit.
@@ -252,7 +252,7 @@ fn limit(line: &str) -> Option<(char, &str)> {
     Some((flag, value))
 }
 
-/// `alias NAME='…'`, and `--` in front of a name that begins with a dash.
+/// Parses `alias NAME='…'`, with `--` before a name that begins with a dash.
 fn aliases(listing: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut listing = Listing::new(listing);
     let mut aliases = Vec::new();
@@ -267,8 +267,8 @@ fn aliases(listing: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     aliases
 }
 
-/// `declare -ATTRIBUTES NAME`, and `=…` if it has a value. Before 5.2, values
-/// have newlines in them.
+/// Parses `declare -ATTRIBUTES NAME`, with `=…` if it has a value. Before 5.2, values
+/// contain newlines.
 fn variables(listing: &[u8]) -> Option<Vec<Variable<'_>>> {
     let mut listing = Listing::new(listing);
     let mut variables = Vec::new();
@@ -286,8 +286,8 @@ fn variables(listing: &[u8]) -> Option<Vec<Variable<'_>>> {
     listing.is_empty().then_some(variables)
 }
 
-/// The functions' names with their attributes, and all of their texts one after
-/// another in the same order. A text begins with a line that only its name is in.
+/// Parses the functions' names with their attributes, and their texts one after another
+/// in the same order. A text begins with a line that contains only its name.
 fn functions<'a>(names: &'a [u8], texts: &'a [u8]) -> Option<Vec<Function<'a>>> {
     let names = std::str::from_utf8(names).ok()?;
     let mut starts = Vec::new();

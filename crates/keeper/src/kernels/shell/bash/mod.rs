@@ -4,12 +4,12 @@ mod listing;
 mod restore;
 
 use super::MARK;
+use super::builtin_calls::{BuiltinCalls, SURE_ECHO};
 use super::dialect::{Dialect, Environment, FirstWords, Guard, Status, assignments};
 use super::guard::{self, has_word};
-use super::terminal::Way;
+use super::terminal::TerminalSetup;
 use super::traps::stands_alone;
 use super::view::Interpreted;
-use super::voice::{SURE_ECHO, Voice};
 use listing::State;
 use sessile_protocol::RunNo;
 use std::collections::BTreeMap;
@@ -23,8 +23,8 @@ impl Dialect for Bash {
     }
 
     /// A script that is sourced would set off a RETURN trap of the user's.
-    fn perform(&self, path: &str, voice: Voice) -> String {
-        format!("{}eval \"$(<{path})\"", voice.prefix)
+    fn perform(&self, path: &str, calls: BuiltinCalls) -> String {
+        format!("{}eval \"$(<{path})\"", calls.prefix)
     }
 
     fn name(&self) -> &'static str {
@@ -62,18 +62,22 @@ impl Dialect for Bash {
         &["\\builtin echo", "\\command echo", "\\echo", SURE_ECHO]
     }
 
-    fn doubtful(&self) -> &'static [&'static str] {
+    fn redefining_words(&self) -> &'static [&'static str] {
         &["enable", "builtin()", "builtin ()", "function builtin"]
     }
 
-    fn environment(&self, variables: &BTreeMap<String, String>, voice: Voice) -> Environment {
+    fn environment(
+        &self,
+        variables: &BTreeMap<String, String>,
+        calls: BuiltinCalls,
+    ) -> Environment {
         let mut source = assignments(variables);
         // Such variables are dropped after the first command behind `builtin`.
-        if !variables.is_empty() && voice.prefix == "\\builtin " {
+        if !variables.is_empty() && calls.prefix == "\\builtin " {
             source.push_str("\\builtin command ");
-            source.push_str(voice.source.trim_start_matches(voice.prefix));
+            source.push_str(calls.source.trim_start_matches(calls.prefix));
         } else {
-            source.push_str(voice.source);
+            source.push_str(calls.source);
         }
         Environment { source, ..Environment::default() }
     }
@@ -93,8 +97,8 @@ impl Dialect for Bash {
         })
     }
 
-    /// bash goes on with the next command after a program that ignores SIGINT had
-    /// to be killed. A trap runs right after the child's end, before that.
+    /// bash goes on with the next command after a program that ignores SIGINT had to be
+    /// killed. A trap runs right after the child's end, before that.
     fn stop_signal(&self) -> Option<(i32, &'static str)> {
         Some((libc::SIGRTMAX(), "RTMAX"))
     }
@@ -148,7 +152,7 @@ impl Dialect for Bash {
         Some(Interpreted { view: state.view().finish(), restore: restore::script(&state) })
     }
 
-    fn revealing(&self) -> &'static [&'static str] {
+    fn guard_revealing_words(&self) -> &'static [&'static str] {
         &[
             "type trap",
             "type -",
@@ -169,8 +173,8 @@ impl Dialect for Bash {
         ]
     }
 
-    /// Functions have ERR and RETURN traps of their own, and under `set -a` and
-    /// `set -T` they are exported and traced.
+    /// Functions have their own ERR and RETURN traps, and under `set -a` and `set -T`
+    /// they are exported and traced.
     fn shows_guard(&self, flags: &str, text: &[u8]) -> bool {
         flags.contains(['a', 'T'])
             || ["ERR", "RETURN"].iter().any(|name| has_word(text, name))
@@ -190,12 +194,12 @@ impl Dialect for Bash {
          \\builtin unset -f trap || \\builtin :;"
     }
 
-    fn job_control(&self, _: Option<&str>) -> Way {
-        Way::FailedExec
+    fn job_control(&self, _: Option<&str>) -> TerminalSetup {
+        TerminalSetup::FailedExec
     }
 
-    fn without_hangups(&self, _: &str, commands: &str, voice: Voice) -> (String, String) {
-        let prefix = voice.prefix;
+    fn without_hangups(&self, _: &str, commands: &str, calls: BuiltinCalls) -> (String, String) {
+        let prefix = calls.prefix;
         let script = format!("{commands};{prefix}eval \"${{1:-trap - HUP}}\"\n");
         (script, format!(" \"$({prefix}trap -p HUP)\""))
     }
@@ -213,11 +217,11 @@ fn last_capture(dir: &str, listing: Option<&str>, guard: Guard) -> String {
     )
 }
 
-/// A line of ours that bash does not count, in front of the user's first. A
-/// number that is set in a command would be forgotten after it, but not in its
-/// redirection. A LINENO of the user's is left alone, be it unset or read-only.
+/// Returns our line in front of the user's first one, in such a way that bash does not
+/// count it. A line number that is set in a command would be forgotten after it, but not
+/// in its redirection. A LINENO of the user is left alone, whether unset or read-only.
 fn uncounted(commands: &str) -> String {
-    // Its attributes as digits: none, or `i`, is a multiple of 18.
+    // Its attributes as digits: without attributes, or with `i`, a multiple of 18.
     let is_users = "36#0${LINENO+${LINENO@a}}%18";
     let zero = format!("${{__sessile_[{is_users}?0:(${{LINENO+LINENO=}}0)]-}}");
     format!("{{ {commands} }} 2>/dev/null\"{zero}\"\n")

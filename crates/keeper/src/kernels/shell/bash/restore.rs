@@ -1,15 +1,16 @@
-//! A text that makes a fresh bash what another one was.
+//! Builds a text that gives a fresh bash the state of another one.
 //!
-//! What could disturb the rest comes last: attributes that forbid or change
-//! values, options, traps, a function called `builtin`. Each thing stands for
-//! itself, so that one which bash cannot read back costs no other.
+//! Everything that could disturb the rest comes last: attributes that forbid or change
+//! values, options, traps, a function called `builtin`. Each item is independent, so that
+//! one which bash cannot read back affects no other.
 
 use super::super::quoting::{Assigned, quote_bytes};
 use super::super::view::lossy;
 use super::listing::{State, Variable};
 use std::fmt::Write;
 
-/// Options of which a kernel would take no further command, and facts.
+/// Options that would keep a kernel from taking further commands, and facts about the
+/// process.
 const NOT_CARRIED: [&str; 7] =
     ["login_shell", "noexec", "onecmd", "posix", "privileged", "restricted", "restricted_shell"];
 
@@ -17,8 +18,8 @@ pub(super) fn script(state: &State<'_>) -> String {
     let mut text = emptied(state);
     directories(state, &mut text);
     if !state.completions.is_empty() {
-        // Before there is any function; apart, because bash does not quote all
-        // of it.
+        // Before there are any functions; separately, because bash does not quote all of
+        // it.
         let _ = writeln!(text, "\\builtin eval {}", quote_bytes(state.completions));
     }
     let mut last = Last::default();
@@ -95,8 +96,8 @@ struct Last {
 }
 
 impl Last {
-    /// In two steps: first the value, then the attributes that would change it
-    /// (`-i` evaluates, `-l` and `-u` fold) or forbid it.
+    /// Restores a variable in two steps: first the value, then the attributes that would
+    /// change it (`-i` evaluates, `-l` and `-u` fold) or forbid it.
     fn variable(&mut self, variable: &Variable<'_>, text: &mut String) {
         let name = variable.name;
         let value = match &variable.value {
@@ -125,7 +126,7 @@ impl Last {
         let _ =
             writeln!(text, "declare -{} {name}{value}", if kind.is_empty() { "-" } else { &kind });
         let changing = only("cilntu");
-        // An integer is no IFS that a kernel could come up with.
+        // A kernel could not start with an integer as IFS.
         if !changing.is_empty() && changing != "n" && name != "IFS" {
             let _ = writeln!(text, "declare -{changing} {name}");
         }
@@ -151,8 +152,8 @@ impl Last {
                     self.errexit = "\\builtin set -o errexit\n";
                     Ok(())
                 }
-                // Typed, they would take the next line from a terminal; sourced,
-                // they do not.
+                // When typed, they would take the next line from a terminal; when
+                // sourced, they do not.
                 "emacs" | "vi" => {
                     writeln!(self.options, "\\builtin . /dev/stdin <<<'\\builtin set -o {name}'")
                 }
@@ -161,7 +162,8 @@ impl Last {
         }
     }
 
-    /// A DEBUG trap would run for each further command.
+    /// Restores the traps. A DEBUG trap would run for each further command, so it is
+    /// separate.
     fn traps(&mut self, state: &State<'_>) {
         for trap in &state.traps {
             let place = if trap.name == "DEBUG" { &mut self.debug } else { &mut self.traps };

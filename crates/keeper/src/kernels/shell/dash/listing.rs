@@ -1,4 +1,4 @@
-//! A POSIX shell's state, as capture.sh has it printed.
+//! Parses the state of a POSIX shell, as printed by capture.sh.
 
 use super::super::quoting::{Assigned, Listing};
 use super::super::view::{Limit, Trap, View, limits, lossy, users_traps};
@@ -10,7 +10,7 @@ pub(super) struct State<'a> {
     /// Commands that set each option, as the shell prints them.
     pub(super) options: Vec<&'a str>,
     pub(super) aliases: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Those that the keeper knows of.
+    /// Functions that the keeper knows of.
     pub(super) functions: Vec<String>,
     pub(super) cwd: &'a [u8],
     pub(super) umask: String,
@@ -22,7 +22,7 @@ pub(super) struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    /// `None` for a part of a capture, or what is none at all.
+    /// Returns `None` for an incomplete capture, or for other bytes.
     pub(super) fn read(bytes: &'a [u8]) -> Option<Self> {
         let sections: Vec<&[u8]> = bytes.strip_suffix(b"\0")?.split(|b| *b == 0).collect();
         let (sections, rest) = sections.split_first_chunk()?;
@@ -80,14 +80,15 @@ impl<'a> State<'a> {
 /// Options that are on in a shell that is not dash.
 const USUALLY_ON: [&str; 4] = ["braceexpand", "hashall", "interactive-comments", "posix"];
 
-/// Facts about the process, or what would leave it deaf to further commands.
+/// Whether an option is restored. Not restored are facts about the process, and options
+/// that would keep it from taking further commands.
 fn is_carried(line: &str) -> bool {
     let not =
         ["debug", "interactive", "noexec", "nolog", "onecmd", "privileged", "restricted", "stdin"];
     line.rsplit(' ').next().is_some_and(|name| !not.contains(&name))
 }
 
-/// As every fresh kernel has them: worth restoring, not worth showing.
+/// Whether every fresh kernel has this value: worth restoring, not worth showing.
 fn is_usual(name: &str, value: &[u8]) -> bool {
     match name {
         "PWD" | "OLDPWD" => true,
@@ -100,13 +101,14 @@ fn is_usual(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// What `command -V` says.
+/// Parses the output of `command -V`.
 fn function(line: &str) -> Option<String> {
     let name = line.strip_suffix(" is a shell function");
     name.or_else(|| line.strip_suffix(" is a function")).map(str::to_owned)
 }
 
-/// dash has names of its own for limits; others say by which letter they are set.
+/// Parses a limit. dash has its own names for limits; others print the letter by which
+/// they are set.
 fn limit(line: &str) -> Option<(char, &str)> {
     let (name, value) = line.trim_end().rsplit_once([' ', '\t'])?;
     let name = name.trim_end();
@@ -131,7 +133,7 @@ fn limit(line: &str) -> Option<(char, &str)> {
     Some((flag, value))
 }
 
-/// The names in a listing of commands: `export NAME='value'`.
+/// Returns the names in a listing of commands: `export NAME='value'`.
 fn names<'a>(command: &str, listing: &'a [u8]) -> Vec<&'a str> {
     let mut listing = Listing::new(listing);
     let mut names = Vec::new();
@@ -167,7 +169,7 @@ fn variables(listing: &[u8]) -> Vec<(&str, Vec<u8>)> {
     variables
 }
 
-/// Aliases: `NAME='value'`, and `alias` in front of it in bash.
+/// Parses aliases: `NAME='value'`, with `alias` before it in bash.
 fn assignments(listing: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut listing = Listing::new(listing);
     let mut found = Vec::new();

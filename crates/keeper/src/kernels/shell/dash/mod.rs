@@ -1,15 +1,15 @@
-//! dash, and whatever else calls itself sh.
+//! dash, and any other shell that is called sh.
 
 mod listing;
 mod restore;
 
 use super::MARK;
+use super::builtin_calls::{BuiltinCalls, SURE_ECHO};
 use super::dialect::{Dialect, FirstWords, Guard, Status};
 use super::guard::{self, sets_option};
-use super::terminal::Way;
+use super::terminal::TerminalSetup;
 use super::traps::stands_alone;
 use super::view::Interpreted;
-use super::voice::{SURE_ECHO, Voice};
 use listing::State;
 use sessile_protocol::RunNo;
 
@@ -17,13 +17,13 @@ use sessile_protocol::RunNo;
 pub(super) struct Dash;
 
 impl Dialect for Dash {
-    /// Its `read` has no limit.
+    /// Its `read` has no timeout.
     fn pause(&self, _: &str) -> String {
         "sleep 0.005".to_owned()
     }
 
-    /// Whoever asks, it is forgotten then, and a fork does not know it. So does a
-    /// dash at a terminal, which tells of each job before a prompt.
+    /// A status is forgotten once anyone has asked for it, and a fork does not know it. A
+    /// dash at a terminal forgets it too, because it reports each job before a prompt.
     fn status_of(&self, _: &str) -> Status {
         Status::Untold
     }
@@ -56,18 +56,19 @@ impl Dialect for Dash {
         &["\\command echo", "\\echo", SURE_ECHO]
     }
 
-    fn doubtful(&self) -> &'static [&'static str] {
+    fn redefining_words(&self) -> &'static [&'static str] {
         &["command()", "command ()"]
     }
 
-    fn exec(&self, voice: Voice) -> String {
-        format!("{}exec", voice.prefix)
+    fn exec(&self, calls: BuiltinCalls) -> String {
+        format!("{}exec", calls.prefix)
     }
 
     fn first_words(&self, first: FirstWords<'_>, _: &[u8]) -> Vec<u8> {
         let FirstWords { words, traces, shows, prefix } = first;
         let line = match (shows, traces) {
-            // A number too high in messages is less of a fault than words of ours.
+            // A line number that is too high in messages is a smaller fault than our
+            // words.
             (true, _) => format!("{{ {prefix}set -v;{words} }} 2>/dev/null\n"),
             (false, true) => format!("{{ {words} }} 2>/dev/null;"),
             (false, false) => words.to_owned(),
@@ -80,11 +81,11 @@ impl Dialect for Dash {
     }
 
     /// A special builtin, which functions cannot replace.
-    fn returning(&self, status: i32, _: Voice) -> String {
+    fn returning(&self, status: i32, _: BuiltinCalls) -> String {
         format!("\\return {status}\n")
     }
 
-    /// A sourced `return` would be its end.
+    /// A sourced `return` would end the shell.
     fn failing(&self, status: i32, flags: &str) -> Option<String> {
         flags.contains('e').then(|| format!("( \\exit {status} )"))
     }
@@ -97,8 +98,8 @@ impl Dialect for Dash {
         (libc::SIGRTMAX() - 1, "63")
     }
 
-    /// dash forgets at an interrupt what it has read ahead, so it is interrupted
-    /// only where the user has a trap.
+    /// At an interrupt, dash forgets what it has read ahead, so it is interrupted only if
+    /// the user has a trap.
     fn halt_trap(&self, dir: &str, prefix: &str) -> String {
         format!(
             "{{ {prefix}: {MARK}; {prefix}trap >|{dir}/w/int; while {prefix}read -r __sessile_trap; do \
@@ -138,7 +139,7 @@ impl Dialect for Dash {
         Some(Interpreted { view: state.view().finish(), restore: restore::script(&state) })
     }
 
-    fn revealing(&self) -> &'static [&'static str] {
+    fn guard_revealing_words(&self) -> &'static [&'static str] {
         &["type trap", "command -v trap", "command -V", "alias trap", "alias -p"]
     }
 
@@ -160,11 +161,11 @@ impl Dialect for Dash {
         "case $(\\command alias trap) in *__sessile_guard*) \\command unalias trap ;; esac;"
     }
 
-    fn job_control(&self, program: Option<&str>) -> Way {
+    fn job_control(&self, program: Option<&str>) -> TerminalSetup {
         match program {
-            Some("dash" | "busybox") => Way::Monitor,
-            Some("bash") => Way::FailedExec,
-            Some(_) | None => Way::None,
+            Some("dash" | "busybox") => TerminalSetup::Monitor,
+            Some("bash") => TerminalSetup::FailedExec,
+            Some(_) | None => TerminalSetup::None,
         }
     }
 }

@@ -1,6 +1,6 @@
-//! A text that makes a fresh shell what another one was.
+//! Builds a text that gives a fresh shell the state of another one.
 //!
-//! What could disturb the rest comes last. Behind `command` the failure of a
+//! Everything that could disturb the rest comes last. Behind `command`, the failure of a
 //! special builtin does not end the whole.
 
 use super::super::quoting::quote;
@@ -45,7 +45,7 @@ pub(super) fn script(state: &State<'_>) -> String {
     text
 }
 
-/// Any bytes as one word. What is no text can only be printed.
+/// Returns any bytes as one word. Invalid UTF-8 can only be printed.
 fn word(bytes: &[u8]) -> String {
     let mut word = String::new();
     for chunk in bytes.utf8_chunks() {

@@ -5,7 +5,7 @@ use super::words::Context;
 
 /// A here-document whose body has not come yet.
 #[derive(Debug)]
-pub(super) struct Here {
+pub(super) struct HereDocument {
     delimiter: Vec<u8>,
     tabs: Tabs,
     body: Body,
@@ -54,12 +54,13 @@ impl Parser<'_> {
         self.word()?;
         if let Some(tabs) = tabs {
             let (delimiter, body) = unquote(self.text.as_bytes().get(start..self.at)?)?;
-            self.here.push(Here { delimiter, tabs, body });
+            self.here.push(HereDocument { delimiter, tabs, body });
         }
         Some(())
     }
 
-    /// At the beginning of a line: what the last one announced.
+    /// Skips the here-documents that the last line announced. Called at the beginning of
+    /// a line.
     pub(super) fn here_documents(&mut self) -> Option<()> {
         for here in std::mem::take(&mut self.here) {
             let start = self.at;
@@ -73,7 +74,7 @@ impl Parser<'_> {
     }
 
     /// Passes the line with the delimiter; returns where that begins.
-    pub(super) fn skip_to_delimiter(&mut self, here: &Here) -> Option<usize> {
+    pub(super) fn skip_to_delimiter(&mut self, here: &HereDocument) -> Option<usize> {
         while !self.rest().is_empty() {
             let start = self.at;
             let rest = self.rest();
@@ -92,8 +93,8 @@ impl Parser<'_> {
         None
     }
 
-    /// An expansion, or a backslash at the end of the last line, may have taken
-    /// in what looks like the delimiter.
+    /// Checks the expansions of a body: an expansion, or a backslash at the end of the
+    /// last line, may contain what looks like the delimiter.
     pub(super) fn check_expansions(&self, start: usize, end: usize) -> Option<()> {
         let text = self.text.get(..end)?;
         let (here, found) = (Vec::new(), Vec::new());
@@ -113,7 +114,7 @@ impl Parser<'_> {
     }
 }
 
-/// The delimiter of a here-document, and what its quotes say of the body.
+/// Returns the delimiter of a here-document, and what its quotes say about the body.
 fn unquote(word: &[u8]) -> Option<(Vec<u8>, Body)> {
     let mut plain = Vec::new();
     let mut body = Body::Expanded;

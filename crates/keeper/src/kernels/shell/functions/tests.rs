@@ -1,9 +1,9 @@
-//! The parser against texts that people write, and against noise.
+//! Tests of the parser with texts that people write, and with noise.
 
 use super::*;
 use proptest::prelude::*;
 
-/// The sources of what is found.
+/// Returns the sources of what is found.
 fn sources(text: &str) -> Vec<String> {
     definitions(text).into_iter().map(|found| found.source).collect()
 }
@@ -147,7 +147,7 @@ fn depth_is_limited() {
     }
 }
 
-/// A command that needs no look at what stands around it.
+/// A command that does not depend on its surroundings.
 fn command() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just(":".to_owned()),

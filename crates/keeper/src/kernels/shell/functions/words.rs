@@ -2,7 +2,7 @@
 
 use super::{Closer, Parser};
 
-/// Where an expansion stands. A here-document counts as quotes.
+/// Where an expansion is. A here-document counts as quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
     Plain,
@@ -77,7 +77,7 @@ impl Parser<'_> {
                 self.at += 1;
                 self.nested(|parser| parser.parameter(context))
             }
-            // Not every shell reads `$'…'` in the same way, nor looks behind a
+            // Shells differ in how they read `$'…'`, and in whether they look beyond a
             // line's end.
             ([b'\'', ..], Context::Plain) | ([b'\\', b'\n', ..], _) => None,
             _ => Some(()),
@@ -119,7 +119,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind `${`. Quotes within quotes mean different things to different
+    /// Parses what follows `${`. Quotes within quotes mean different things to different
     /// shells, and with different operators.
     pub(super) fn parameter(&mut self, context: Context) -> Option<()> {
         loop {
@@ -136,7 +136,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Such as end in the same place however they are read.
+    /// Accepts quotes that end at the same place however they are read.
     pub(super) fn harmless_quotes(&mut self, quote: u8) -> Option<()> {
         self.at += 1;
         while self.peek().is_some_and(|b| b.is_ascii_alphanumeric() || b" _./:,@%+-=$".contains(&b))
@@ -171,11 +171,11 @@ impl Parser<'_> {
         Some(name)
     }
 
-    /// Which of the words stands here, as a word of its own.
+    /// Returns which of the words is next, as a whole word.
     pub(super) fn reserved(&self, words: &[&'static str]) -> Option<Option<&'static str>> {
         for word in words {
             match self.rest().strip_prefix(word.as_bytes()) {
-                // It may go on behind the line's end.
+                // It may continue after the line's end.
                 Some([b'\\', b'\n', ..]) => return None,
                 Some(rest) if rest.first().is_none_or(|byte| is_delimiter(*byte)) => {
                     return Some(Some(word));
@@ -186,7 +186,7 @@ impl Parser<'_> {
         Some(None)
     }
 
-    /// Blanks, joined lines, and a comment up to the end of its line.
+    /// Skips blanks, joined lines, and a comment up to the end of its line.
     pub(super) fn blanks(&mut self) {
         loop {
             match self.rest() {
@@ -201,7 +201,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The same and ends of lines, with the here-documents behind them.
+    /// Does the same with line ends, and the here-documents after them.
     pub(super) fn line_break(&mut self) -> Option<()> {
         self.blanks();
         while self.peek() == Some(b'\n') {
@@ -213,7 +213,7 @@ impl Parser<'_> {
     }
 }
 
-/// What ends a word.
+/// Whether a byte ends a word.
 fn is_delimiter(byte: u8) -> bool {
     b" \t\n;&|<>()".contains(&byte)
 }

@@ -1,4 +1,4 @@
-//! A zsh's state, as capture.zsh has it printed.
+//! Parses the state of a zsh, as printed by capture.zsh.
 
 use super::super::quoting::{Assigned, Listing};
 use super::super::view::{Limit, Trap, View, limits, lossy, users_traps};
@@ -45,17 +45,17 @@ pub(super) struct Function<'a> {
 pub(super) struct Variable<'a> {
     pub(super) name: &'a str,
     pub(super) is_exported: bool,
-    /// As one word, `a` for an array, say.
+    /// As one word, for example `a` for an array.
     pub(super) attributes: String,
-    /// The array that is the same as this string, by its elements.
+    /// The array that has the same value as this string, by its elements.
     pub(super) tied: Option<&'a str>,
-    /// What parts the elements in the string.
+    /// The separator of the elements in the string.
     pub(super) separator: Option<Vec<u8>>,
     pub(super) value: Assigned<'a>,
 }
 
 impl<'a> State<'a> {
-    /// `None` for a part of a capture, or what is none at all.
+    /// Returns `None` for an incomplete capture, or for other bytes.
     pub(super) fn read(bytes: &'a [u8]) -> Option<Self> {
         let sections: Vec<&[u8]> = bytes.strip_suffix(b"\0")?.split(|b| *b == 0).collect();
         let [
@@ -128,7 +128,7 @@ impl<'a> State<'a> {
 }
 
 impl Alias {
-    /// Every zsh has these.
+    /// Whether every zsh has it.
     fn is_usual(&self) -> bool {
         let usual: [(&[u8], &[u8]); 2] = [(b"run-help", b"man"), (b"which-command", b"whence")];
         self.kind.is_none() && usual.contains(&(&self.name, &self.value))
@@ -152,7 +152,7 @@ impl Variable<'_> {
         let is_usual =
             USUAL.contains(&self.name) || TIED.contains(&self.name) || NUMBERS.contains(&self.name);
         match &self.value {
-            // A value can hold NUL (IFS does), the environment cannot.
+            // A value can contain NUL (IFS does), the environment cannot.
             Assigned::Word { plain, .. } if self.is_exported => {
                 view.exported(self.name, plain.split(|b| *b == 0).next().unwrap_or_default());
             }
@@ -171,9 +171,9 @@ impl Variable<'_> {
     }
 }
 
-/// Lines such as `set -o NAME`: where an option is usually on, it is listed by what
-/// turns it off. The last line may say what an option was before it was turned
-/// off around the capture.
+/// Parses lines such as `set -o NAME`: an option that is usually on is listed by what
+/// turns it off. The last line may contain the value of an option before it was turned
+/// off for the capture.
 fn options(listing: &[u8]) -> Option<Vec<(&str, bool)>> {
     let mut options: Vec<(&str, bool)> = Vec::new();
     for line in std::str::from_utf8(listing).ok()?.lines() {
@@ -194,7 +194,7 @@ fn options(listing: &[u8]) -> Option<Vec<(&str, bool)>> {
     Some(options)
 }
 
-/// `alias -g NAME=VALUE`, each a quoted word.
+/// Parses `alias -g NAME=VALUE`, each a quoted word.
 fn aliases(listing: &[u8]) -> Vec<Alias> {
     let mut listing = Listing::new(listing);
     let mut aliases = Vec::new();
@@ -215,8 +215,8 @@ fn aliases(listing: &[u8]) -> Vec<Alias> {
     aliases
 }
 
-/// The functions' names, and all of their texts one after another in the same
-/// order. A text begins with a line `NAME () {`.
+/// Parses the functions' names, and their texts one after another in the same order. A
+/// text begins with a line `NAME () {`.
 fn functions<'a>(names: &'a [u8], texts: &'a [u8]) -> Option<Vec<Function<'a>>> {
     let mut functions: Vec<(Vec<u8>, usize)> = Vec::new();
     let mut at = 0;
@@ -238,8 +238,8 @@ fn begins(name: &[u8], text: &[u8]) -> bool {
     line.word().is_some_and(|word| word == name) && line.skip(" () {\n")
 }
 
-/// Trap functions are in the listing of traps as well: some of them a fork drops,
-/// as TRAPINT.
+/// Returns trap functions that are only in the listing of traps: a fork drops some of
+/// them, such as TRAPINT.
 fn dropped<'a>(traps: &'a [u8], known: &[Function<'_>]) -> Vec<Function<'a>> {
     let mut found = Vec::new();
     let mut rest = traps;
@@ -266,7 +266,7 @@ fn find(text: &[u8], part: &[u8]) -> Option<usize> {
 
 type Variables<'a> = (Vec<Variable<'a>>, Vec<Vec<u8>>);
 
-/// `typeset -ATTRIBUTES NAME=VALUE`, or `export …`. The positional parameters are
+/// Parses `typeset -ATTRIBUTES NAME=VALUE`, or `export …`. The positional parameters are
 /// among them, behind the name of the capture.
 fn variables(listing: &[u8]) -> Option<Variables<'_>> {
     let mut listing = Listing::new(listing);
@@ -323,7 +323,7 @@ fn variables(listing: &[u8]) -> Option<Variables<'_>> {
     Some((variables, arguments))
 }
 
-/// The elements of an array that was printed in parentheses; of an associative
+/// Returns the elements of an array that was printed in parentheses; for an associative
 /// one, each key followed by its value.
 pub(super) fn elements(printed: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut list = Listing::new(printed);

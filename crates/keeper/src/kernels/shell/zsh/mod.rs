@@ -4,13 +4,13 @@ mod listing;
 mod names;
 mod restore;
 
+use super::builtin_calls::{BuiltinCalls, SURE_ECHO};
 use super::dialect::{Dialect, Environment, FirstWords, Guard, Status};
 use super::guard::AFTER;
 use super::quoting::quote;
-use super::terminal::Way;
+use super::terminal::TerminalSetup;
 use super::traps::stands_alone;
 use super::view::Interpreted;
-use super::voice::{SURE_ECHO, Voice};
 use listing::State;
 use sessile_protocol::RunNo;
 use std::collections::BTreeMap;
@@ -19,20 +19,19 @@ use std::fmt::Write;
 #[derive(Debug)]
 pub(super) struct Zsh;
 
-/// Turns tracing off without a trace, and keeps whether it was on: words are
-/// expanded before they are shown. Nothing else would do, because while `exit`
-/// runs, zsh writes traces to a descriptor that no redirection reaches.
+/// Turns tracing off without a trace, and records whether it was on: words are expanded
+/// before they are shown. Nothing else works, because while `exit` runs, zsh writes
+/// traces to a descriptor that no redirection reaches.
 const HUSH: &str =
     "\\builtin : __sessile_exit ${__sessile_x::=$options[xtrace]} ${options[xtrace]::=off}";
 
-/// What follows an `exec` that is no command, so that `set -e` does not mind it:
-/// zsh gives it the status of the last command substitution, even of an earlier
-/// run's.
+/// Follows an `exec` without a command, so that `set -e` has no effect: zsh gives it the
+/// status of the last command substitution, even of an earlier run's.
 const SURE: &str = " || \\builtin :";
 
 impl Dialect for Zsh {
-    /// In forks: what was asked for once is forgotten, and then the status is
-    /// that of a program which is not there.
+    /// In forks: a status is forgotten once it was asked for, and is then that of a
+    /// missing program.
     fn status_of(&self, pid: &str) -> Status {
         let is_known = format!("\\builtin test -z \"$(\\builtin wait {pid} 2>&1)\"");
         Status::AskedIfKnown { is_known, wait: format!("(\\builtin wait {pid})") }
@@ -54,7 +53,7 @@ impl Dialect for Zsh {
         "PS1='%{%}'; unsetopt promptsp promptcr\n"
     }
 
-    /// `command` is for programs here.
+    /// In zsh, `command` is for programs.
     fn sources(&self) -> &'static [(&'static str, &'static str)] {
         &[
             ("\\builtin ", "\\builtin ."),
@@ -68,14 +67,18 @@ impl Dialect for Zsh {
         &["\\builtin echo", "\\echo", SURE_ECHO]
     }
 
-    fn doubtful(&self) -> &'static [&'static str] {
+    fn redefining_words(&self) -> &'static [&'static str] {
         &["disable", "builtin()", "builtin ()", "function builtin"]
     }
 
     /// Before a builtin, zsh would set but not export them.
-    fn environment(&self, variables: &BTreeMap<String, String>, voice: Voice) -> Environment {
-        let prefix = voice.prefix;
-        let mut env = Environment { source: voice.source.to_owned(), ..Environment::default() };
+    fn environment(
+        &self,
+        variables: &BTreeMap<String, String>,
+        calls: BuiltinCalls,
+    ) -> Environment {
+        let prefix = calls.prefix;
+        let mut env = Environment { source: calls.source.to_owned(), ..Environment::default() };
         for (name, value) in variables {
             let kept = format!("__sessile_kept_{name}");
             let _ = write!(
@@ -96,15 +99,21 @@ impl Dialect for Zsh {
         SURE
     }
 
-    fn shield(&self, source: String, has_terminal: bool, shows_next: bool, voice: Voice) -> String {
+    fn protect_source(
+        &self,
+        source: String,
+        has_terminal: bool,
+        shows_next: bool,
+        calls: BuiltinCalls,
+    ) -> String {
         let mut always = Vec::new();
         if has_terminal {
             // Line editing would take its next line from the terminal.
-            always.push(format!("{}unsetopt zle", voice.prefix));
+            always.push(format!("{}unsetopt zle", calls.prefix));
         }
         if shows_next {
             // If the text is aborted, the next line of ours would be shown.
-            always.push(voice.speak(format!("\\exec 2>/dev/null{SURE}")));
+            always.push(calls.rewrite(format!("\\exec 2>/dev/null{SURE}")));
         }
         match always.is_empty() {
             true => source,
@@ -116,7 +125,7 @@ impl Dialect for Zsh {
         true
     }
 
-    /// In the user's first line, which is printed by ours if it would be shown.
+    /// In the user's first line, which our words print if it would be shown.
     fn first_words(&self, first: FirstWords<'_>, text: &[u8]) -> Vec<u8> {
         let FirstWords { words, traces, shows, prefix } = first;
         let first = if traces { format!("{{ {words} }} 2>/dev/null;") } else { words.to_owned() };
@@ -126,13 +135,13 @@ impl Dialect for Zsh {
         let mut lines = text.splitn(2, |b| *b == b'\n');
         let mut words = format!("{prefix}print -rnu2 -- ").into_bytes();
         words.extend(quote_bytes(lines.next().unwrap_or_default()));
-        // Not as it is: the lines of the text would be counted from the second.
+        // Not verbatim: the lines of the text would be counted from the second.
         words.extend(lines.next().map_or(&b""[..], |_| br"$'\n'"));
         words.extend(format!(";{prefix}set -v;{first}").into_bytes());
         words
     }
 
-    /// It was taken away because it would see our lines.
+    /// It was removed because it would see our lines.
     fn debug_trap(&self, set: &str, status: i32) -> Option<String> {
         Some(match status {
             0 => format!("{set};"),
@@ -140,13 +149,13 @@ impl Dialect for Zsh {
         })
     }
 
-    /// It knows no real-time signals; nothing sends this one either.
+    /// zsh knows no real-time signals; nothing sends this one either.
     fn halt_signal(&self) -> (i32, &'static str) {
         (libc::SIGSTKFLT, "STKFLT")
     }
 
-    /// It would end at an interrupt under `set -e`, which is listed and put back as
-    /// well.
+    /// Under `set -e` an interrupt would end it, so that option is turned off, listed and
+    /// restored as well.
     fn halt_trap(&self, dir: &str, prefix: &str) -> String {
         format!(
             "{HUSH}; {{ {prefix}trap; {prefix}print \"options $- $__sessile_x\"; }} >|{dir}/w/int; \
@@ -179,8 +188,8 @@ impl Dialect for Zsh {
         )
     }
 
-    /// A word and not a comment, which zsh would drop; braces make zsh wait for
-    /// the process.
+    /// A word and not a comment, which zsh would drop; braces make zsh wait for the
+    /// process.
     fn exit_trap(&self, dir: &str) -> String {
         format!("{HUSH}; {{ \\builtin trap }} 2>/dev/null > >({})", last_capture(dir, "w/final"))
     }
@@ -206,7 +215,7 @@ impl Dialect for Zsh {
         true
     }
 
-    fn revealing(&self) -> &'static [&'static str] {
+    fn guard_revealing_words(&self) -> &'static [&'static str] {
         &["zshexit", "functions", "typeset", "whence", "which", "declare"]
     }
 
@@ -229,15 +238,15 @@ impl Dialect for Zsh {
          \\builtin unset __sessile_args; \\builtin unfunction __sessile_bye || \\builtin :;"
     }
 
-    fn job_control(&self, _: Option<&str>) -> Way {
-        Way::Suspend
+    fn job_control(&self, _: Option<&str>) -> TerminalSetup {
+        TerminalSetup::Suspend
     }
 }
 
-/// How the capture script is called (see capture.zsh).
+/// Returns the call of the capture script (see capture.zsh).
 ///
-/// First of all a limit of what may be written becomes no one's end: the shell
-/// lists its traps into a pipe to this process, and would end with it.
+/// First, it ignores SIGXFSZ, so that a limit on file sizes ends nothing: the shell lists
+/// its traps into a pipe to this process, and would end with it.
 fn capture(dir: &str, out: &str, tracing: &str) -> String {
     format!(
         "\\builtin trap '' XFSZ; \\builtin set +o >|{dir}/{out}; {tracing}\\builtin set -- {out} \"$@\"; \
@@ -245,7 +254,7 @@ fn capture(dir: &str, out: &str, tracing: &str) -> String {
     )
 }
 
-/// The same once tracing was hushed.
+/// Returns the same for when tracing was turned off.
 fn last_capture(dir: &str, out: &str) -> String {
     let tracing = format!(
         "\\builtin print -r -- \"xtrace $__sessile_x\" >>{dir}/{out}; \\builtin unset __sessile_x; "
@@ -253,7 +262,7 @@ fn last_capture(dir: &str, out: &str) -> String {
     format!("\\builtin exec 2>/dev/null{SURE}; {}", capture(dir, out, &tracing))
 }
 
-/// Any bytes as one word of any POSIX shell.
+/// Returns any bytes as one word of any POSIX shell.
 fn quote_bytes(text: &[u8]) -> Vec<u8> {
     let inner = text.split(|b| *b == b'\'').collect::<Vec<_>>().join(&br"'\''"[..]);
     [b"'", &inner[..], b"'"].concat()

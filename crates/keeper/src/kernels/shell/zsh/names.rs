@@ -1,4 +1,4 @@
-//! Names that mean something to zsh itself.
+//! Names that have a meaning for zsh itself.
 
 /// Options that are on in a plain zsh.
 pub(super) const ON_BY_DEFAULT: [&str; 47] = [
@@ -51,10 +51,10 @@ pub(super) const ON_BY_DEFAULT: [&str; 47] = [
     "unset",
 ];
 
-/// Of those, what a kernel is started without.
+/// Options of that list that a kernel is started without.
 pub(super) const STARTED_OTHERWISE: [&str; 3] = ["banghist", "promptcr", "promptsp"];
 
-/// Facts about the process, or what would leave it deaf to further commands.
+/// Facts about the process, and options that would keep it from taking further commands.
 pub(super) const FACTS_OF_START: [&str; 11] = [
     "exec",
     "globalrcs",
@@ -73,10 +73,10 @@ pub(super) const FACTS_OF_START: [&str; 11] = [
 pub(super) const TIED: [&str; 9] =
     ["CDPATH", "FIGNORE", "FPATH", "MAILPATH", "MANPATH", "MODULE_PATH", "PATH", "PSVAR", "WATCH"];
 
-/// Numbers of zsh's own.
+/// Numeric variables of zsh itself.
 pub(super) const NUMBERS: [&str; 4] = ["FUNCNEST", "HISTSIZE", "OPTIND", "SAVEHIST"];
 
-/// Strings of zsh's own, and others that every kernel has: worth restoring, not
+/// String variables of zsh itself, and others that every kernel has: worth restoring, not
 /// worth showing.
 pub(super) const USUAL: [&str; 33] = [
     "HISTCHARS",
@@ -114,7 +114,7 @@ pub(super) const USUAL: [&str; 33] = [
     "ZDOTDIR",
 ];
 
-/// Facts about the process, or computed when asked for.
+/// Facts about the process, and variables computed on access.
 pub(super) const DYNAMIC: [&str; 26] = [
     "ARGC",
     "COLUMNS",
@@ -144,7 +144,7 @@ pub(super) const DYNAMIC: [&str; 26] = [
     "_",
 ];
 
-/// The same, in small letters: zsh's own, and its modules'.
+/// The same in lower case: zsh's own, and those of its modules.
 pub(super) const DYNAMIC_ARRAYS: [&str; 46] = [
     "aliases",
     "argv",

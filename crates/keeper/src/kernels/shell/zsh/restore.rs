@@ -1,14 +1,14 @@
-//! A text that makes a fresh zsh what another one was.
+//! Builds a text that gives a fresh zsh the state of another one.
 //!
-//! What could disturb the rest comes last. Each thing stands for itself, so that
-//! one which zsh cannot read back costs no other.
+//! Everything that could disturb the rest comes last. Each item is independent, so that
+//! one which zsh cannot read back affects no other.
 
 use super::super::quoting::{Assigned, quote_bytes};
 use super::listing::{State, Variable, elements};
 use super::names::{FACTS_OF_START, NUMBERS, TIED};
 use std::fmt::Write;
 
-/// Of zsh's own: not there in the old kernel, they are taken from the new one.
+/// Variables of zsh itself: if the old kernel lacks them, the new one loses them.
 const UNSET: [&str; 18] = [
     "CDPATH",
     "FIGNORE",
@@ -37,7 +37,7 @@ pub(super) fn script(state: &State<'_>) -> String {
             let _ = writeln!(text, "\\builtin unset -v {name}");
         }
     }
-    // The directory before, too, for `cd -`.
+    // The previous directory as well, for `cd -`.
     let before = state.variables.iter().find(|variable| variable.name == "OLDPWD");
     if let Some(Assigned::Word { plain, .. }) = before.map(|variable| &variable.value) {
         let _ = writeln!(text, "\\builtin cd -q -- {}", quote_bytes(plain));
@@ -57,7 +57,7 @@ pub(super) fn script(state: &State<'_>) -> String {
     }
     let mut last = String::new();
     for function in &state.functions {
-        // A function that is a trap would catch what is left to do.
+        // A function that is a trap would catch the remaining commands.
         let place = if function.name.starts_with(b"TRAP") { &mut last } else { &mut text };
         let _ = match autoloaded(function.text) {
             Some(flags) => {
@@ -92,7 +92,7 @@ fn words<'a>(items: impl Iterator<Item = impl AsRef<[u8]> + 'a>) -> String {
     items.map(|item| quote_bytes(item.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// The flags of a function that is yet to be loaded, which is listed as a call.
+/// Returns the flags of a function that is still to be loaded, which is listed as a call.
 fn autoloaded(text: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(text).ok()?;
     let (_, flags) = text.split_once("\n\tbuiltin autoload -X")?;
@@ -142,7 +142,8 @@ fn variable(variable: &Variable<'_>, text: &mut String) {
     }
 }
 
-/// zsh leaves out how many digits a number is shown with, which its value shows.
+/// Adds the number of digits to the attributes: zsh leaves it out, but the value shows
+/// it.
 fn with_precision(attributes: &str, value: &[u8]) -> String {
     let fraction = value.iter().skip_while(|b| **b != b'.').skip(1);
     let digits = fraction.take_while(|b| b.is_ascii_digit()).count();
@@ -156,7 +157,7 @@ fn with_precision(attributes: &str, value: &[u8]) -> String {
 }
 
 fn options(state: &State<'_>, text: &mut String) {
-    // They would be about what is left to do.
+    // These would affect the remaining commands.
     let is_last = |name: &str| name.starts_with("err") || ["verbose", "xtrace"].contains(&name);
     let carried = state
         .options

@@ -1,5 +1,5 @@
-//! What the system offers to hold limits with: where this user may make control
-//! groups, and what else counts.
+//! What the system offers to enforce limits: where this user may make control groups, and
+//! what else counts.
 
 use rustix::fs::{Access, AtFlags, CWD};
 use std::fs;
@@ -19,22 +19,22 @@ pub struct Hierarchy {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Means {
+pub struct LimitSupport {
     pub memory: Option<Hierarchy>,
     pub cpu: Option<Hierarchy>,
     pub pids: Option<Hierarchy>,
-    /// `RLIMIT_NPROC` counts: not for root, and not per sandbox before 5.14.
+    /// Whether `RLIMIT_NPROC` can be used: not for root, and not per sandbox before 5.14.
     pub counts_processes: bool,
-    /// Of the machine.
+    /// The machine's memory.
     pub total_memory: u64,
-    /// Why there are no groups, and who could change that.
+    /// Why there are no groups, and how an administrator can change that.
     pub groups_remedy: String,
 }
 
-impl Means {
+impl LimitSupport {
     /// Looks at the system.
     #[must_use]
-    pub fn look() -> Self {
+    pub fn detect() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let (own, mounts) = (read("/proc/self/cgroup"), read("/proc/self/mountinfo"));
         let uid = rustix::process::geteuid().as_raw();
@@ -47,7 +47,7 @@ impl Means {
         };
         let find = |name| match one(name) {
             Place::Usable(directory) => Some(Hierarchy { version: Version::One, directory }),
-            // A controller is in one of the two.
+            // A controller is in one of the two versions.
             Place::Closed => None,
             Place::Nowhere => or_two(name),
         };
@@ -67,7 +67,7 @@ fn total_memory() -> u64 {
     info.totalram.saturating_mul(info.mem_unit.into())
 }
 
-/// The version of the running kernel.
+/// Whether the running Linux kernel has at least this version.
 pub(crate) fn kernel_is_at_least(major: u32, minor: u32) -> bool {
     let uname = rustix::system::uname();
     let release = uname.release().to_string_lossy().into_owned();
@@ -75,7 +75,7 @@ pub(crate) fn kernel_is_at_least(major: u32, minor: u32) -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
 }
 
-/// What an administrator would run.
+/// Returns the command that an administrator would run.
 fn remedy(mounts: &str, uid: u32) -> String {
     let is_one = |mount: &Mount<'_>| mount.kind == "cgroup" && mount.has("memory");
     match mounts.lines().filter_map(Mount::parse).find(is_one) {
@@ -99,14 +99,14 @@ fn remedy(mounts: &str, uid: u32) -> String {
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
     Usable(PathBuf),
-    /// There is such a hierarchy, and it is not for this user.
+    /// There is such a hierarchy, but this user cannot write to it.
     Closed,
     Nowhere,
 }
 
-/// A line of `/proc/self/mountinfo`, as far as it matters here.
+/// A line of `/proc/self/mountinfo`, as far as it is needed here.
 struct Mount<'a> {
-    /// What of the file system is mounted.
+    /// The part of the file system that is mounted.
     root: &'a str,
     at: &'a str,
     kind: &'a str,
@@ -127,7 +127,7 @@ impl<'a> Mount<'a> {
         self.options.split(',').any(|known| known == option)
     }
 
-    /// Where a group is that is called so in `/proc/self/cgroup`.
+    /// Returns the path of a group that has this name in `/proc/self/cgroup`.
     fn path_of(&self, group: &str) -> Option<PathBuf> {
         let below = match group.strip_prefix(self.root) {
             _ if self.root == "/" => group,
@@ -140,7 +140,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// The group of this process in the hierarchy of a controller.
+/// Returns the group of this process in the hierarchy of a controller.
 fn own_group(own: &str, is_it: impl Fn(&str) -> bool) -> Option<&str> {
     own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -156,14 +156,14 @@ fn version_one(own: &str, mounts: &str, name: &str, uid: u32) -> Place {
     };
     let group = own_group(own, |controllers| controllers.split(',').any(|known| known == name));
     let own = group.and_then(|group| mount.path_of(group));
-    // What an administrator has made for this user.
+    // A group that an administrator has made for this user.
     let given = Path::new(mount.at).join(format!("sessile-{uid}"));
     let usable = own.into_iter().chain([given]).find(|path| is_writable(path));
     usable.map_or(Place::Closed, Place::Usable)
 }
 
-/// The group in which others can be made: from our own upwards, the first that
-/// is ours, and that has no process in it or is the topmost.
+/// Returns the group in which others can be made: from our own upwards, the first that is
+/// ours, and that has no process in it or is the topmost.
 fn version_two(own: &str, mounts: &str) -> Option<PathBuf> {
     let mount = mounts.lines().filter_map(Mount::parse).find(|mount| mount.kind == "cgroup2")?;
     let path = mount.path_of(own_group(own, str::is_empty)?)?;
@@ -172,7 +172,7 @@ fn version_two(own: &str, mounts: &str) -> Option<PathBuf> {
     candidates.find(|path| offers(path, "memory")).map(Path::to_owned)
 }
 
-/// Whether groups below may have a controller, and processes be moved there.
+/// Whether groups below may have a controller, and processes can be moved there.
 fn offers(group: &Path, controller: &str) -> bool {
     let text = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
     let has = |name: &str| text(name).split_whitespace().any(|known| known == controller);
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(own_group(OWN, str::is_empty), Some("/user.slice/x.scope"));
     }
 
-    /// A tree that looks like one of version two: the rules are about its files.
+    /// Uses a tree that looks like one of version two: the rules are about its files.
     #[test]
     fn groups_are_made_in_the_nearest_one_that_is_ours_and_has_no_process() {
         let top = tempfile::tempdir().unwrap();
@@ -233,7 +233,7 @@ mod tests {
         let mounts = format!("1 1 0:1 / {} rw - cgroup2 cgroup2 rw\n", top.path().display());
         assert_eq!(version_two("0::/slice/scope\n", &mounts), Some(slice.clone()));
         assert!(offers(&slice, "cpu") && !offers(&slice, "io"));
-        // One with processes has its controllers as they are.
+        // A group with processes keeps its controllers.
         assert!(!offers(&slice.join("scope"), "memory"));
         assert_eq!(version_two("0::/slice/scope\n", ""), None);
     }

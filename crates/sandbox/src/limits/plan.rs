@@ -1,46 +1,90 @@
-//! Which limit is held by what. Pure.
+//! Which limit is enforced by what. Pure.
 
 use super::group::{GroupPlan, PartPlan, Setting};
-use super::means::{Hierarchy, Means, Version};
+use super::support::{Hierarchy, LimitSupport, Version};
 use super::{Mechanism, size};
 use crate::check::Missing;
 use crate::policy::Limits;
 
-/// Processes and threads of a sandbox for which nothing is said, where the
-/// system holds it without further cost: a build with hundreds of jobs has room,
-/// and a program that forks without end does not take the machine.
+/// Default limit for processes and threads of a sandbox, where the system enforces it
+/// without further cost: a build with hundreds of jobs has room, and a program that forks
+/// without end does not take down the machine.
 pub const DEFAULT_PROCESSES: u64 = 4096;
 
-/// How the limits of a sandbox are held.
+/// How the limits of a sandbox are enforced.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Hold {
-    pub memory: Option<Held<u64>>,
-    pub cpus: Option<Held<f64>>,
-    pub pids: Option<Held<u64>>,
-    pub open_files: Option<Held<u64>>,
+pub struct LimitPlan {
+    pub memory: Option<EnforcedLimit<u64>>,
+    pub cpus: Option<EnforcedLimit<f64>>,
+    pub pids: Option<EnforcedLimit<u64>>,
+    pub open_files: Option<EnforcedLimit<u64>>,
     /// The layer and the private directories together.
-    pub layer: Option<Held<u64>>,
+    pub layer: Option<EnforcedLimit<u64>>,
     /// The control group to be made.
     pub group: Option<GroupPlan>,
-    /// Bytes that the private directories have together.
+    /// Size of all private directories together.
     pub private_bytes: u64,
-    /// Process numbers within the sandbox, if these are limited.
+    /// Limit for pids within the sandbox, if there is one.
     pub numbers: Option<u64>,
-    /// What is weaker than it was asked for.
+    /// What is weaker than requested.
     pub notes: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Held<T> {
+pub struct EnforcedLimit<T> {
     pub limit: T,
     pub by: Mechanism,
 }
 
-impl Hold {
+impl LimitPlan {
+    /// Decides what enforces which limit. `name` is that of the control group.
+    ///
+    /// # Errors
+    /// What is missing for a limit that nothing here can hold.
+    pub fn new(limits: &Limits, support: &LimitSupport, name: &str) -> Result<Self, Missing> {
+        let mut plan = Self::default();
+        let mut parts = Parts::default();
+        if let Some(limit) = limits.memory_bytes {
+            let by = match &support.memory {
+                Some(hierarchy) => parts.add(hierarchy, "memory", memory(hierarchy.version, limit)),
+                None => {
+                    plan.notes.push(weaker_memory(limit, support));
+                    Mechanism::Rlimit
+                }
+            };
+            plan.memory = Some(EnforcedLimit { limit, by });
+        }
+        if let Some(limit) = limits.cpus {
+            let hierarchy =
+                support.cpu.as_ref().ok_or_else(|| no_groups("a limit on CPUs", support))?;
+            let by = parts.add(hierarchy, "cpu", cpus(hierarchy.version, limit));
+            plan.cpus = Some(EnforcedLimit { limit, by });
+        }
+        plan.pids = processes(limits.pids, support, &mut parts)?;
+        // There is a group anyway.
+        if let (false, Some(hierarchy)) = (parts.0.is_empty(), &support.cpu) {
+            parts.add(hierarchy, "cpu", weight(hierarchy.version));
+        }
+        if plan.pids.is_none() {
+            plan.numbers = Some(DEFAULT_PROCESSES);
+        }
+        let by = Mechanism::Rlimit;
+        plan.open_files = limits.open_files.map(|limit| EnforcedLimit { limit, by });
+        let by = Mechanism::FileSystem;
+        plan.layer = limits.layer_bytes.map(|limit| EnforcedLimit { limit, by });
+        // They are in memory, and what fills that up is no program that could be
+        // killed for it.
+        let memory = limits.memory_bytes.map_or(support.total_memory / 4, |bytes| bytes / 2);
+        plan.private_bytes = limits.layer_bytes.map_or(memory, |layer| layer.min(memory));
+        plan.group =
+            (!parts.0.is_empty()).then(|| GroupPlan { name: name.to_owned(), parts: parts.0 });
+        Ok(plan)
+    }
+
     /// What each process of the sandbox is limited to by itself, as the system
     /// numbers it.
     pub(crate) fn rlimits(&self) -> Vec<(u32, u64)> {
-        let of = |resource: u32, held: Option<Held<u64>>| match held?.by {
+        let of = |resource: u32, held: Option<EnforcedLimit<u64>>| match held?.by {
             Mechanism::Rlimit | Mechanism::UserRlimit => Some((resource, held?.limit)),
             Mechanism::Groups(_) | Mechanism::FileSystem => None,
         };
@@ -55,68 +99,26 @@ impl Hold {
     }
 }
 
-/// Decides. `name` is what the control group is called.
-///
-/// # Errors
-/// What is missing for a limit that nothing here can hold.
-pub fn hold(limits: &Limits, means: &Means, name: &str) -> Result<Hold, Missing> {
-    let mut hold = Hold::default();
-    let mut parts = Parts::default();
-    if let Some(limit) = limits.memory_bytes {
-        let by = match &means.memory {
-            Some(hierarchy) => parts.add(hierarchy, "memory", memory(hierarchy.version, limit)),
-            None => {
-                hold.notes.push(weaker_memory(limit, means));
-                Mechanism::Rlimit
-            }
-        };
-        hold.memory = Some(Held { limit, by });
-    }
-    if let Some(limit) = limits.cpus {
-        let hierarchy = means.cpu.as_ref().ok_or_else(|| no_groups("a limit on CPUs", means))?;
-        let by = parts.add(hierarchy, "cpu", cpus(hierarchy.version, limit));
-        hold.cpus = Some(Held { limit, by });
-    }
-    hold.pids = processes(limits.pids, means, &mut parts)?;
-    // There is a group anyway.
-    if let (false, Some(hierarchy)) = (parts.0.is_empty(), &means.cpu) {
-        parts.add(hierarchy, "cpu", weight(hierarchy.version));
-    }
-    if hold.pids.is_none() {
-        hold.numbers = Some(DEFAULT_PROCESSES);
-    }
-    let by = Mechanism::Rlimit;
-    hold.open_files = limits.open_files.map(|limit| Held { limit, by });
-    let by = Mechanism::FileSystem;
-    hold.layer = limits.layer_bytes.map(|limit| Held { limit, by });
-    // They are in memory, and what fills that up is no program that could be
-    // killed for it.
-    let memory = limits.memory_bytes.map_or(means.total_memory / 4, |bytes| bytes / 2);
-    hold.private_bytes = limits.layer_bytes.map_or(memory, |layer| layer.min(memory));
-    hold.group = (!parts.0.is_empty()).then(|| GroupPlan { name: name.to_owned(), parts: parts.0 });
-    Ok(hold)
-}
-
 fn processes(
     asked: Option<u64>,
-    means: &Means,
+    support: &LimitSupport,
     parts: &mut Parts,
-) -> Result<Option<Held<u64>>, Missing> {
+) -> Result<Option<EnforcedLimit<u64>>, Missing> {
     let limit = asked.unwrap_or(DEFAULT_PROCESSES);
     let setting = || vec![Setting::must("pids.max", limit.to_string())];
-    match (&means.pids, asked) {
+    match (&support.pids, asked) {
         // The guard would be counted as well, were it not outside.
         (Some(hierarchy), Some(_)) => {
-            Ok(Some(Held { limit, by: parts.add(hierarchy, "pids", setting()) }))
+            Ok(Some(EnforcedLimit { limit, by: parts.add(hierarchy, "pids", setting()) }))
         }
         // There is a group anyway.
         (Some(hierarchy), None) if !parts.0.is_empty() => {
-            Ok(Some(Held { limit, by: parts.add(hierarchy, "pids", setting()) }))
+            Ok(Some(EnforcedLimit { limit, by: parts.add(hierarchy, "pids", setting()) }))
         }
-        (None | Some(_), _) if means.counts_processes => {
-            Ok(Some(Held { limit, by: Mechanism::UserRlimit }))
+        (None | Some(_), _) if support.counts_processes => {
+            Ok(Some(EnforcedLimit { limit, by: Mechanism::UserRlimit }))
         }
-        (None, Some(_)) => Err(no_groups("a limit on processes", means)),
+        (None, Some(_)) => Err(no_groups("a limit on processes", support)),
         (None | Some(_), None) => Ok(None),
     }
 }
@@ -150,7 +152,7 @@ impl Parts {
     }
 }
 
-/// Memory that is swapped out is memory, too: a limit is a limit.
+/// Returns the settings for memory. Swapped memory counts, too: a limit is a limit.
 fn memory(version: Version, bytes: u64) -> Vec<Setting> {
     match version {
         Version::One => vec![
@@ -164,7 +166,7 @@ fn memory(version: Version, bytes: u64) -> Vec<Setting> {
     }
 }
 
-/// In a tenth of a second.
+/// Returns the settings for CPUs: a quota for each tenth of a second.
 fn cpus(version: Version, cpus: f64) -> Vec<Setting> {
     const PERIOD: u64 = 100_000;
     let quota = ((cpus * PERIOD as f64) as u64).max(1000);
@@ -177,10 +179,9 @@ fn cpus(version: Version, cpus: f64) -> Vec<Setting> {
     }
 }
 
-/// An eighth of what other programs get where they want the same core. Measured
-/// with twenty sandboxes that do harm at once: a run of 2 ms beside them takes 13
-/// without this and 3 to 7 with it. Where nobody else wants the core it changes
-/// nothing.
+/// Returns a weight of an eighth of other programs' that compete for the same core.
+/// Measured with twenty harmful sandboxes at once: a run of 2 ms beside them takes 13 ms
+/// without this, and 3 to 7 ms with it. Without competition it changes nothing.
 fn weight(version: Version) -> Vec<Setting> {
     match version {
         Version::One => vec![Setting::may("cpu.shares", "128".to_owned())],
@@ -188,19 +189,19 @@ fn weight(version: Version) -> Vec<Setting> {
     }
 }
 
-fn weaker_memory(bytes: u64, means: &Means) -> String {
+fn weaker_memory(bytes: u64, support: &LimitSupport) -> String {
     format!(
         "the memory limit of {} holds for each program by itself, not for all together: there are \
          no control groups for this user; an administrator can give them: `{}`",
         size(bytes),
-        means.groups_remedy
+        support.groups_remedy
     )
 }
 
-fn no_groups(what: &str, means: &Means) -> Missing {
+fn no_groups(what: &str, support: &LimitSupport) -> Missing {
     Missing {
         what: format!("{what} needs control groups, and this user may not make any"),
-        remedy: format!("an administrator can allow it: `{}`", means.groups_remedy),
+        remedy: format!("an administrator can allow it: `{}`", support.groups_remedy),
     }
 }
 
@@ -226,10 +227,14 @@ mod tests {
     #[test]
     fn groups_hold_memory_cpus_and_processes() {
         let one = |path| at(Version::One, path);
-        let means =
-            Means { memory: one("/m"), cpu: one("/c"), pids: one("/p"), ..Means::default() };
-        let hold = hold(&all(), &means, "x").unwrap();
-        let group = hold.group.clone().unwrap();
+        let support = LimitSupport {
+            memory: one("/m"),
+            cpu: one("/c"),
+            pids: one("/p"),
+            ..LimitSupport::default()
+        };
+        let plan = LimitPlan::new(&all(), &support, "x").unwrap();
+        let group = plan.group.clone().unwrap();
         let settings: Vec<String> = group
             .parts
             .iter()
@@ -247,26 +252,27 @@ mod tests {
                 "pids.max 200",
             ]
         );
-        assert_eq!(hold.rlimits(), [(libc::RLIMIT_NOFILE, 64)]);
-        assert!(hold.notes.is_empty() && hold.private_bytes == 1 << 28);
+        assert_eq!(plan.rlimits(), [(libc::RLIMIT_NOFILE, 64)]);
+        assert!(plan.notes.is_empty() && plan.private_bytes == 1 << 28);
     }
 
     #[test]
     fn a_sandbox_with_a_group_yields_its_core_to_others() {
         let one = |path| at(Version::One, path);
-        let means = Means { memory: one("/m"), cpu: one("/c"), ..Means::default() };
+        let support = LimitSupport { memory: one("/m"), cpu: one("/c"), ..LimitSupport::default() };
         let limits = Limits { memory_bytes: Some(1 << 30), ..Limits::default() };
-        let group = hold(&limits, &means, "x").unwrap().group.unwrap();
+        let group = LimitPlan::new(&limits, &support, "x").unwrap().group.unwrap();
         let files = group.parts.iter().flat_map(|part| &part.settings).map(|setting| setting.file);
         assert!(files.into_iter().any(|file| file == "cpu.shares"));
-        assert_eq!(hold(&Limits::default(), &means, "x").unwrap().group, None);
+        assert_eq!(LimitPlan::new(&Limits::default(), &support, "x").unwrap().group, None);
     }
 
     #[test]
     fn version_two_has_one_group_for_all_of_them() {
         let two = || at(Version::Two, "/g");
-        let means = Means { memory: two(), cpu: two(), pids: two(), ..Means::default() };
-        let group = hold(&all(), &means, "x").unwrap().group.unwrap();
+        let support =
+            LimitSupport { memory: two(), cpu: two(), pids: two(), ..LimitSupport::default() };
+        let group = LimitPlan::new(&all(), &support, "x").unwrap().group.unwrap();
         let [part] = group.parts.as_slice() else { panic!("{group:?}") };
         assert_eq!(part.controllers, ["memory", "cpu", "pids"]);
         assert!(part.settings.iter().any(|s| s.file == "cpu.max" && s.value == "150000 100000"));
@@ -274,13 +280,13 @@ mod tests {
 
     #[test]
     fn an_ordinary_user_without_groups_has_what_processes_are_limited_by() {
-        let means = Means {
+        let support = LimitSupport {
             counts_processes: true,
             groups_remedy: "give them".to_owned(),
-            ..Means::default()
+            ..LimitSupport::default()
         };
         let limits = Limits { cpus: None, ..all() };
-        let held = hold(&limits, &means, "x").unwrap();
+        let held = LimitPlan::new(&limits, &support, "x").unwrap();
         assert_eq!(
             held.rlimits(),
             [(libc::RLIMIT_DATA, 1 << 30), (libc::RLIMIT_NPROC, 200), (libc::RLIMIT_NOFILE, 64)]
@@ -288,20 +294,24 @@ mod tests {
         assert_eq!(held.group, None);
         let [note] = held.notes.as_slice() else { panic!("{:?}", held.notes) };
         assert!(note.contains("1 GiB holds for each program by itself"), "{note}");
-        let refused = hold(&all(), &means, "x").unwrap_err().to_string();
+        let refused = LimitPlan::new(&all(), &support, "x").unwrap_err().to_string();
         assert!(refused.contains("CPUs") && refused.contains("`give them`"), "{refused}");
     }
 
     #[test]
     fn nothing_said_takes_no_group_and_leaves_room_for_a_build() {
         let memory = at(Version::One, "/m");
-        let means =
-            Means { pids: memory.clone(), memory, total_memory: 1 << 34, ..Means::default() };
-        let held = hold(&Limits::default(), &means, "x").unwrap();
+        let support = LimitSupport {
+            pids: memory.clone(),
+            memory,
+            total_memory: 1 << 34,
+            ..LimitSupport::default()
+        };
+        let held = LimitPlan::new(&Limits::default(), &support, "x").unwrap();
         assert_eq!((held.group, held.pids), (None, None));
         assert_eq!((held.numbers, held.private_bytes), (Some(DEFAULT_PROCESSES), 1 << 32));
-        let means = Means { counts_processes: true, ..Means::default() };
-        let held = hold(&Limits::default(), &means, "x").unwrap();
+        let support = LimitSupport { counts_processes: true, ..LimitSupport::default() };
+        let held = LimitPlan::new(&Limits::default(), &support, "x").unwrap();
         assert_eq!(held.rlimits(), [(libc::RLIMIT_NPROC, DEFAULT_PROCESSES)]);
     }
 }
