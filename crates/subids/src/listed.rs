@@ -24,7 +24,7 @@ pub(crate) fn range_of((name, id): (Option<&str>, u32), listed: &str, wanted: u3
         .map(|(_, first, _)| first)
 }
 
-/// Returns the begin of a range that overlaps none of the listed ones.
+/// Returns the start of a range that overlaps none of the listed ones.
 pub(crate) fn free(lists: &[&str], count: u32) -> Option<u32> {
     let ends = lists.iter().flat_map(|listed| entries(listed));
     let end = ends.filter_map(|(_, first, count)| first.checked_add(count)).max();

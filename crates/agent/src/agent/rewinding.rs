@@ -2,7 +2,7 @@
 //!
 //! A checkpoint of the session is taken before a step first does something there
 //! (`Checkpoint`). A rewind to a step takes the session back to the first checkpoint after
-//! it, and drops the later entries of the thread. The begin of a rewind is recorded before
+//! it, and drops the later entries of the thread. The start of a rewind is recorded before
 //! it is done, so that a crash in between cannot leave the two apart: the resumed agent
 //! rewinds the session once more, which changes nothing.
 
