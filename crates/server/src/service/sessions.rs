@@ -362,7 +362,10 @@ impl Service {
         self.keepers.forget(id);
         self.forget_caller_of(id);
         let launcher = self.keepers.launcher().clone();
-        blocking(move || Ok(launcher.end(&place.directory)?)).await
+        let ended = blocking(move || Ok(launcher.end(&place.directory)?)).await;
+        // Somebody may have connected to it meanwhile.
+        self.keepers.forget(id);
+        ended
     }
 
     /// Ends all that the caller may use, several at a time; one that cannot be
@@ -396,13 +399,15 @@ impl Service {
         self.keepers.forget(&id);
         self.forget_caller_of(&id);
         let launcher = self.keepers.launcher().clone();
-        blocking(move || match launcher.end(&directory) {
+        let ended = blocking(move || match launcher.end(&directory) {
             Ok(metadata) => Ok(OneEnded::Now(Box::new(metadata))),
             // It was removed meanwhile: a command without a session is over.
             Err(_) if !directory.path().exists() => Ok(OneEnded::Before),
             Err(error) => Err(error.into()),
         })
-        .await
+        .await;
+        self.keepers.forget(&id);
+        ended
     }
 
     /// Of the live kernels, or the last captured one of a session without a
