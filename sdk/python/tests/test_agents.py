@@ -376,7 +376,7 @@ def test_an_agent_that_was_ended_takes_no_more_tasks(scripted: Callable[..., Pla
     assert run(agent, "again").session_id != first.session_id
     with pytest.raises(sessile.CheckpointError, match="its steps are 1 to 1") as error:
         agent.rewind(99)
-    assert error.value.hint == "go back to one of the agent's steps"
+    assert error.value.hint == "take a step that there is; 0 is before the first one"
     agent.undo()
     with pytest.raises(sessile.CheckpointError, match="no task to take back") as error:
         agent.undo()

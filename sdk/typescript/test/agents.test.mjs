@@ -332,7 +332,7 @@ test("what is not there is told in words of this package", async () => {
   await session.end();
   const agent = new Agent(here.place);
   assert.equal(await run(agent, "begin").then((result) => result.output), "done");
-  await assert.rejects(agent.rewind(99), { code: "checkpoint_not_found", message: /no step 99/, hint: "go back to one of the agent's steps" });
+  await assert.rejects(agent.rewind(99), { code: "checkpoint_not_found", message: /no step 99/, hint: "take a step that there is; 0 is before the first one" });
   await agent.undo();
   await assert.rejects(agent.undo(), { code: "checkpoint_not_found", hint: "give the agent a task first" });
   await agent.end();

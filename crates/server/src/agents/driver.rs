@@ -339,7 +339,9 @@ fn refused(refusal: &Refusal) -> ServiceError {
     };
     let error = ServiceError::new(code, refusal.to_string());
     match refusal {
-        Refusal::UnknownStep { .. } => error.with_hint("go back to one of the agent's steps"),
+        Refusal::UnknownStep { .. } => {
+            error.with_hint("take a step that there is; 0 is before the first one")
+        }
         Refusal::NothingToUndo => error.with_hint("give the agent a task first"),
         Refusal::NoCheckpoint { .. } => error.with_hint(rewinding::LATER),
         Refusal::Busy(_) => error.with_hint("wait for the task, or cancel it"),

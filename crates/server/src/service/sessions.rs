@@ -361,7 +361,10 @@ impl Service {
         self.keepers.forget(id);
         self.forget_caller_of(id);
         let launcher = self.keepers.launcher().clone();
-        blocking(move || Ok(launcher.end(&place.directory)?)).await
+        let ended = blocking(move || Ok(launcher.end(&place.directory)?)).await;
+        // Somebody may have connected to it meanwhile.
+        self.keepers.forget(id);
+        ended
     }
 
     /// Ends all sessions that the caller may use, several at a time. One that cannot be
@@ -395,13 +398,15 @@ impl Service {
         self.keepers.forget(&id);
         self.forget_caller_of(&id);
         let launcher = self.keepers.launcher().clone();
-        blocking(move || match launcher.end(&directory) {
+        let ended = blocking(move || match launcher.end(&directory) {
             Ok(metadata) => Ok(OneEnded::Now(Box::new(metadata))),
             // It was removed meanwhile, like the session of a finished one-off command.
             Err(_) if !directory.path().exists() => Ok(OneEnded::Before),
             Err(error) => Err(error.into()),
         })
-        .await
+        .await;
+        self.keepers.forget(&id);
+        ended
     }
 
     /// Returns the state of the live kernels, or the last captured state of a session
