@@ -8,7 +8,7 @@
 //! It runs as a process of its own, outside the sandbox: what it holds open
 //! must be out of reach of those whom it restricts.
 //!
-//! - **One thread.** Every change that a program in the sandbox makes passes
+//! - **One thread** answers. Every change that a program in the sandbox makes passes
 //!   here, one after the other. So a check and what follows from it cannot be
 //!   parted by a rename, and there is no race to win.
 //! - **One name at a time.** Each directory is opened from its parent's
@@ -31,6 +31,7 @@
 //!   bits, caching per directory). The protocol is reading and writing numbers.
 
 mod account;
+mod ahead;
 mod device;
 mod directories;
 mod guard;
@@ -48,6 +49,7 @@ use rustix::io::Errno;
 
 pub(crate) use account::Account;
 pub(crate) use account::bytes_below;
+pub use ahead::Window;
 pub use ids::{IdMap, IdRange};
 
 use crate::mover::record::Records;
@@ -92,6 +94,13 @@ impl Server {
     #[must_use]
     pub fn without_passthrough(mut self) -> Self {
         self.tree.forbid_passthrough();
+        self
+    }
+
+    /// Tells the kernel of names before they are asked for, through the mount.
+    #[must_use]
+    pub fn with_window(mut self, window: Window) -> Self {
+        self.tree.look_ahead(window);
         self
     }
 
