@@ -107,7 +107,7 @@ impl Ahead {
         let Ok(path) = CString::new(path) else { return };
         self.listers = match std::mem::replace(&mut self.listers, Listers::Failed) {
             Listers::Unstarted(window) => start(window),
-            listers => listers,
+            listers @ (Listers::Started(_) | Listers::Failed) => listers,
         };
         let Listers::Started(work) = &self.listers else { return };
         let mut jobs = work.jobs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,8 +19,11 @@
 //!   levels. A node keeps its level: a directory is moved only where everything
 //!   in it has the same level as before.
 //! - **Files are read and written by the kernel itself** (passthrough) where this
-//!   process has privileges over the machine. Where it has not, two names of one
-//!   file have two caches: who has both open at once may see one change late.
+//!   process has privileges over the machine. Where it has not, and for small files
+//!   that are only read, two names of one file have two caches: who has both open
+//!   at once may see one change late.
+//! - **Few round trips.** Each costs more than what it asks for. Names are told
+//!   before they are asked for, and small files are given with their opening.
 //! - **What is hidden does not exist**, and its name cannot be had: nothing can
 //!   be moved, linked or made there. A *file* can be opened for creation, as if
 //!   somebody removed it at once: it works until it is closed, and never had a
