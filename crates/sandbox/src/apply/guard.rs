@@ -3,15 +3,16 @@
 //! ends with the mount, or with the keeper.
 
 use super::tally::Tally;
-use crate::fuse::{Account, Caching, IdMap, IdRange, Server};
+use crate::fuse::{Account, Caching, IdMap, IdRange, Server, Window};
 use crate::mover::record::Records;
-use crate::plan::{Guard, Plan};
+use crate::plan::{Guard, Plan, WORKSPACE};
 use crate::rules::Rules;
 use crate::sys;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal};
 use sessile_subids::Extent;
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -68,6 +69,8 @@ pub(super) fn start(
     let namespace = plan.ids.are_inside_only().then(|| sys::pidfd_of(init.as_raw_nonzero().get()));
     let namespace = namespace.transpose()?;
     kept.extend(namespace.as_ref().map(AsRawFd::as_raw_fd));
+    let window = window(init)?;
+    kept.push(window.base.as_raw_fd());
     let keeper = rustix::process::getpid();
     // SAFETY: the caller has a single thread, so the child has a consistent heap.
     match unsafe { libc::fork() } {
@@ -78,6 +81,7 @@ pub(super) fn start(
                 join_users(namespace.as_fd(), keeper);
             }
             let served = Server::new(&source, rules, ids, caching).and_then(|server| {
+                let server = server.with_window(window);
                 let server = match records {
                     Some(records) => server.with_records(&source, records),
                     None => server,
@@ -101,7 +105,15 @@ pub(super) fn start(
     }
 }
 
-/// Becomes root of the sandbox's users, without joining its processes or mounts.
+/// The workspace, as it is seen inside.
+fn window(init: Pid) -> io::Result<Window> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let process = format!("/proc/{}", init.as_raw_nonzero());
+    let base = rustix::fs::open(process, flags, Mode::empty())?;
+    Ok(Window { base, path: CString::new(format!("root{WORKSPACE}"))? })
+}
+
+/// Root of the sandbox's users, with none of its processes or mounts.
 fn join_users(init: BorrowedFd<'_>, keeper: Pid) {
     let joined = sys::join(init, libc::CLONE_NEWUSER);
     // Joining may have cleared it.

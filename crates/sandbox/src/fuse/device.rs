@@ -158,6 +158,21 @@ pub(super) fn forget_attributes(fuse: impl AsFd, node: u64) {
     let _ = rustix::io::write(fuse, message.notify(INVALIDATE_INODE));
 }
 
+/// Gives the kernel the content of a file before it is asked for. Nobody may have
+/// the file open: the kernel would wait for a read that waits for this process.
+pub(super) fn give_content(fuse: impl AsFd, node: u64, file: impl AsFd, size: usize) -> bool {
+    const STORE: u32 = 4;
+    let mut message = Reply::with_room(24 + size);
+    message.u64(node);
+    message.u64(0);
+    message.u32(size as u32);
+    message.u32(0);
+    let room = rustix::buffer::spare_capacity(message.buffer(size));
+    // Of a file that has become longer meanwhile, this is not all.
+    let is_all = rustix::io::pread(file, room, 0) == Ok(size);
+    is_all && rustix::io::write(fuse, message.notify(STORE)).is_ok()
+}
+
 /// Lets the kernel read and write a file by itself. That takes privileges over
 /// the machine; without them it says so, once.
 pub(super) fn open_backing(fuse: impl AsFd, file: impl AsFd) -> Result<u32, Errno> {

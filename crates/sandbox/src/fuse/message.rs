@@ -180,13 +180,17 @@ pub(super) struct Reply {
 
 impl Default for Reply {
     fn default() -> Self {
-        let mut reply = Self { bytes: Vec::with_capacity(4096) };
-        reply.clear();
-        reply
+        Self::with_room(4096)
     }
 }
 
 impl Reply {
+    pub(super) fn with_room(bytes: usize) -> Self {
+        let mut reply = Self { bytes: Vec::with_capacity(REPLY_HEADER + bytes) };
+        reply.clear();
+        reply
+    }
+
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.resize(REPLY_HEADER, 0);

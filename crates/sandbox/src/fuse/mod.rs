@@ -8,7 +8,7 @@
 //! It runs as a process of its own, outside the sandbox: what it holds open
 //! must be out of reach of those whom it restricts.
 //!
-//! - **One thread.** Every change that a program in the sandbox makes passes
+//! - **One thread** answers. Every change that a program in the sandbox makes passes
 //!   here, one after the other. So a check and what follows from it cannot be
 //!   parted by a rename, and there is no race to win.
 //! - **One name at a time.** Each directory is opened from its parent's
@@ -19,8 +19,11 @@
 //!   levels. A node keeps its level: a directory is moved only where everything
 //!   in it has the same level as before.
 //! - **Files are read and written by the kernel itself** (passthrough) where this
-//!   process has privileges over the machine. Where it has not, two names of one
-//!   file have two caches: who has both open at once may see one change late.
+//!   process has privileges over the machine. Where it has not, and for small files
+//!   that are only read, two names of one file have two caches: who has both open
+//!   at once may see one change late.
+//! - **Few round trips.** Each costs more than what it asks for. Names are told
+//!   before they are asked for, and small files are given with their opening.
 //! - **What is hidden does not exist**, and its name cannot be had: nothing can
 //!   be moved, linked or made there. A *file* can be opened for creation, as if
 //!   somebody removed it at once: it works until it is closed, and never had a
@@ -31,6 +34,7 @@
 //!   bits, caching per directory). The protocol is reading and writing numbers.
 
 mod account;
+mod ahead;
 mod device;
 mod directories;
 mod guard;
@@ -48,6 +52,7 @@ use rustix::io::Errno;
 
 pub(crate) use account::Account;
 pub(crate) use account::bytes_below;
+pub use ahead::Window;
 pub use ids::{IdMap, IdRange};
 
 use crate::mover::record::Records;
@@ -92,6 +97,13 @@ impl Server {
     #[must_use]
     pub fn without_passthrough(mut self) -> Self {
         self.tree.forbid_passthrough();
+        self
+    }
+
+    /// Tells the kernel of names before they are asked for, through the mount.
+    #[must_use]
+    pub fn with_window(mut self, window: Window) -> Self {
+        self.tree.look_ahead(window);
         self
     }
 

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::os::fd::OwnedFd;
 
 use hashbrown::HashTable;
+use rustix::fs::Stat;
 use rustix::io::Errno;
 
 use crate::policy::Level;
@@ -34,7 +35,16 @@ pub(super) struct Node {
     /// The file has, or had, other names: it changes under this one when it is
     /// written to by another, and the kernel cannot know.
     pub(super) has_links: bool,
+    /// The state of the file that the kernel was told of last.
+    pub(super) told: Stamp,
+    /// The kernel was given its content as of then.
+    pub(super) is_given: bool,
 }
+
+/// Differs from another when the file has changed: a hash of what the system
+/// changes with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp(u64);
 
 /// Where a node is.
 #[derive(Debug)]
@@ -82,6 +92,8 @@ impl Nodes {
             place: Place::Named,
             backing: None,
             has_links: false,
+            told: Stamp(0),
+            is_given: false,
         };
         Self {
             // The kernel has no node 0.
@@ -102,6 +114,11 @@ impl Nodes {
     pub(super) fn get_mut(&mut self, id: NodeId) -> Result<&mut Node, Errno> {
         let slot = usize::try_from(id).ok().and_then(|id| self.slots.get_mut(id));
         slot.and_then(Option::as_mut).ok_or(Errno::STALE)
+    }
+
+    pub(super) fn stamp(&self, stat: &Stat) -> Stamp {
+        let changed = (stat.st_ctime, stat.st_ctime_nsec);
+        Stamp(self.hasher.hash_one((stat.st_ino, changed, stat.st_size)))
     }
 
     /// What is kept though it has no name.
@@ -174,6 +191,8 @@ impl Nodes {
             place,
             backing: None,
             has_links: false,
+            told: Stamp(0),
+            is_given: false,
         };
         if let Ok(parent) = self.get_mut(parent) {
             parent.children += 1;

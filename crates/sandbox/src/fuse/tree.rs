@@ -15,6 +15,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::account::{Account, EACH, Unnamed};
+use super::ahead::{Ahead, Window};
 use super::directories::{Directories, Directory};
 use super::handles::{Handle, Handles};
 use super::ids::{IdMap, inside, outside};
@@ -46,6 +47,8 @@ pub(super) struct Tree {
     account: Option<Account>,
     /// Where moves are written down, if there is a layer.
     records: Option<Records>,
+    /// Lists directories before all their names are asked for.
+    ahead: Option<Ahead>,
 }
 
 /// Whether the kernel reads and writes files by itself.
@@ -95,11 +98,16 @@ impl Tree {
             told: Told::default(),
             account: None,
             records: None,
+            ahead: None,
         })
     }
 
     pub(super) fn forbid_passthrough(&mut self) {
         self.passthrough = Passthrough::No;
+    }
+
+    pub(super) fn look_ahead(&mut self, window: Window) {
+        self.ahead = Some(Ahead::new(window, self.caching.names));
     }
 
     /// What was killed in the middle is taken back first.
@@ -237,6 +245,9 @@ impl Tree {
     fn clear_up(&mut self) {
         while let Some(id) = self.nodes.gone.pop() {
             self.directories.close(id);
+            if let Some(ahead) = &mut self.ahead {
+                ahead.forget(id);
+            }
         }
     }
 
@@ -317,6 +328,7 @@ impl Tree {
         match found {
             Ok(stat) => {
                 self.tell(request.node, name, level, &stat, reply);
+                self.list_ahead(request.node);
                 Ok(())
             }
             // No node, and for how long there is none.
@@ -328,6 +340,16 @@ impl Tree {
                 Ok(())
             }
             Err(errno) => Err(errno),
+        }
+    }
+
+    /// Other names of the directory may be asked for next.
+    fn list_ahead(&mut self, directory: NodeId) {
+        let Some(ahead) = &mut self.ahead else { return };
+        if let Some(bytes) = ahead.note(directory)
+            && let Ok(names) = self.nodes.path(directory)
+        {
+            ahead.list(&names, bytes);
         }
     }
 }

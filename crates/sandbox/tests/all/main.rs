@@ -1,5 +1,6 @@
 //! The file system, mounted and used by real programs.
 
+mod caches;
 mod levels;
 mod mounted;
 mod moves;

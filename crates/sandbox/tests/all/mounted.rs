@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use rustix::fs::{Mode, OFlags};
 use sessile_sandbox::Rules;
-use sessile_sandbox::fuse::{Caching, IdMap, Server};
+use sessile_sandbox::fuse::{Caching, IdMap, Server, Window};
 
 #[derive(Debug)]
 pub(crate) struct Mounted {
@@ -71,10 +71,14 @@ impl Mounted {
             fuse.as_raw_fd()
         );
         mount("sessile", place, "fuse", libc::MS_NOSUID | libc::MS_NODEV, &options);
+        // A descriptor of the place itself would keep it mounted.
+        let name = CString::new(place.file_name().unwrap().as_bytes()).unwrap();
+        let window = Window { base: open_directory(place.parent().unwrap()), path: name };
         let serving = std::thread::spawn(move || {
             // SAFETY: parts this thread's umask from the others'.
             assert_eq!(unsafe { libc::unshare(libc::CLONE_FS) }, 0);
-            prepare(Server::new(source, rules, IdMap::default(), caching)?).serve(fuse)
+            let server = Server::new(source, rules, IdMap::default(), caching)?;
+            prepare(server).with_window(window).serve(fuse)
         });
         Self { place: place.to_owned(), serving: Some(serving) }
     }

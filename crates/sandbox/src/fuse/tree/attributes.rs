@@ -146,7 +146,11 @@ impl Tree {
     }
 
     fn attributes_valid(&mut self, id: NodeId, stat: &Stat) -> Duration {
+        let stamp = self.nodes.stamp(stat);
         let Ok(node) = self.nodes.get_mut(id) else { return Duration::ZERO };
+        // The kernel drops what it has of a file that has changed.
+        node.is_given &= node.told == stamp;
+        node.told = stamp;
         let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         node.has_links |= stat.st_nlink > 1 && !is_directory;
         if node.has_links { Duration::ZERO } else { self.caching.attributes }

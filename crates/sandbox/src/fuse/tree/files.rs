@@ -18,6 +18,25 @@ const PASSTHROUGH: u32 = 1 << 7;
 const OPEN_KILL_SUIDGID: u32 = 1;
 const WRITE_KILL_SUIDGID: u32 = 1 << 2;
 
+/// Files up to this size are read by way of the kernel's cache. To let the kernel
+/// read them by itself takes as long as to read them.
+const SMALL: u64 = 64 << 10;
+
+/// How an open file is read and written.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Access {
+    /// By the kernel itself, where it can.
+    Direct,
+    /// Through the kernel's cache.
+    Cached(Cache),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cache {
+    Current,
+    Outdated,
+}
+
 impl Tree {
     pub(super) fn open(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
         let mut body = request.body;
@@ -45,7 +64,36 @@ impl Tree {
             self.has_freed();
         }
         self.nodes.get_mut(request.node)?.has_links |= stat.st_nlink > 1;
-        self.opened(request.node, fd, reply)
+        let is_read_only = flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY;
+        let how = if is_read_only && stat.st_size.cast_unsigned() <= SMALL {
+            self.give(request.node, &fd, &stat)
+        } else {
+            Access::Direct
+        };
+        self.opened(request.node, fd, how, reply)
+    }
+
+    /// Gives the kernel the content of a small file, in the place of the reads
+    /// that it would ask for; and tells it if what it has is of an earlier state.
+    fn give(&mut self, id: NodeId, fd: &OwnedFd, stat: &Stat) -> Access {
+        let stamp = self.nodes.stamp(stat);
+        let (Ok(node), Some(fuse)) = (self.nodes.get_mut(id), &self.fuse) else {
+            return Access::Direct;
+        };
+        if node.has_links {
+            return Access::Direct;
+        }
+        if node.told != stamp {
+            node.is_given = false;
+            device::forget_attributes(&**fuse, id);
+            return Access::Cached(Cache::Outdated);
+        }
+        // Where somebody has it open, a read may be under way.
+        if !node.is_given && node.opens == 0 && stat.st_size > 0 {
+            let size = stat.st_size.cast_unsigned() as usize;
+            node.is_given = device::give_content(&**fuse, id, fd, size);
+        }
+        Access::Cached(Cache::Current)
     }
 
     /// Somebody outside may have put something else there meanwhile.
@@ -63,11 +111,21 @@ impl Tree {
     }
 
     /// Tells the kernel of an open file.
-    pub(super) fn opened(&mut self, id: NodeId, fd: OwnedFd, reply: &mut Reply) -> Outcome {
-        let backing = self.backing(id, &fd)?;
+    pub(super) fn opened(
+        &mut self,
+        id: NodeId,
+        fd: OwnedFd,
+        access: Access,
+        reply: &mut Reply,
+    ) -> Outcome {
+        let backing = self.backing(id, &fd, access)?;
         let node = self.nodes.get_mut(id)?;
         node.opens += 1;
-        let caching = if node.has_links { DIRECT_IO } else { KEEP_CACHE };
+        let caching = match access {
+            Access::Cached(Cache::Outdated) => 0,
+            Access::Cached(Cache::Current) | Access::Direct if node.has_links => DIRECT_IO,
+            Access::Cached(Cache::Current) | Access::Direct => KEEP_CACHE,
+        };
         let handle = self.handles.add(Handle::File { node: id, fd });
         self.told.handle = Some(handle);
         reply.u64(handle);
@@ -86,10 +144,14 @@ impl Tree {
 
     /// The file for the kernel to read and write by itself. All who have a node
     /// open share one, and do it the same way.
-    fn backing(&mut self, id: NodeId, fd: &OwnedFd) -> Result<Option<u32>, Errno> {
+    fn backing(&mut self, id: NodeId, fd: &OwnedFd, access: Access) -> Result<Option<u32>, Errno> {
         let node = self.nodes.get_mut(id)?;
         if node.opens > 0 {
             return Ok(node.backing);
+        }
+        match access {
+            Access::Direct => node.is_given = false,
+            Access::Cached(_) => return Ok(None),
         }
         let Passthrough::Yes(fuse) = &self.passthrough else { return Ok(None) };
         match device::open_backing(&**fuse, fd) {

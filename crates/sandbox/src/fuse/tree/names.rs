@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 
-use super::files::kept_flags;
+use super::files::{Access, kept_flags};
 use super::{
     Directory, EACH, NodeId, Outcome, Reply, Request, Sameness, Target, Tree, device, outside,
 };
@@ -40,7 +40,7 @@ impl Tree {
             return Err(Errno::EXIST);
         }
         let id = self.tell(parent, name, Level::Write, &stat, reply);
-        self.opened(id, fd, reply)
+        self.opened(id, fd, Access::Direct, reply)
     }
 
     /// A file that works until it is closed, and has no name.
@@ -55,7 +55,7 @@ impl Tree {
         let id = self.nodes.remember_nameless(request.node, stat.st_ino, kept);
         self.told.node = Some(id);
         self.put_entry_for(id, &stat, Duration::ZERO, reply);
-        self.opened(id, fd, reply)
+        self.opened(id, fd, Access::Direct, reply)
     }
 
     pub(super) fn make_node(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
