@@ -17,10 +17,10 @@
 //! - there is no I/O, clock or process here;
 //! - every decision is recorded before it is carried out ([`Effect::Record`] comes first),
 //!   so
-//! that [`Agent::resumed`] continues from the thread alone;
+//!   that [`Agent::resumed`] continues from the thread alone;
 //! - each call of a tool has exactly one outcome in the thread, also when its task ends
 //!   early:
-//! models refuse a conversation in which one is missing;
+//!   models refuse a conversation in which one is missing;
 //! - a call that is performed again after a crash has the same key;
 //! - each submitted task ends once.
 

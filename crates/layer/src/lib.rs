@@ -9,15 +9,15 @@
 //!
 //! - **Nothing in a layer is trusted.** Untrusted code has made it, and continues to run
 //!   during
-//! our calls. The system resolves every path beneath its tree, no link is followed anywhere
-//! on the way, and a file is put in its place as a whole.
+//!   our calls. The system resolves every path beneath its tree, no link is followed anywhere
+//!   on the way, and a file is put in its place as a whole.
 //! - **The upper directory is only read.** Changing it behind a live mount would leave the
-//! kernel with names and files that do not exist. Discarding changes goes through the view
-//! instead, like one more program of the session: mounts, caches and open files stay
-//! correct, for an overlay and for the file system of rules alike. It leaves a copy that
-//! equals the real file, which is not a change.
+//!   kernel with names and files that do not exist. Discarding changes goes through the view
+//!   instead, like one more program of the session: mounts, caches and open files stay
+//!   correct, for an overlay and for the file system of rules alike. It leaves a copy that
+//!   equals the real file, which is not a change.
 //! - **Only writable paths count.** What the session's policy hides is neither shown nor
-//! touched, in the layer or in the real directory.
+//!   touched, in the layer or in the real directory.
 //!
 //! The functions block, and know nothing about sessions.
 

@@ -13,11 +13,11 @@
 //! [`Session::submit`], [`Session::step`] and [`Session::operate`] take an event and a
 //! time, and return the [`Effect`]s that the keeper's driver performs in order. Invariants:
 //! - there is no I/O, clock or process here, so that a property test can try every order of
-//! events;
+//!   events;
 //! - each admitted run ends in exactly one `Complete` or `Cancel`;
 //! - runs of one kernel begin in the order of their numbers, one at a time;
 //! - no run begins during an operation on the session as a whole ([`operations`]); in a
-//! session with automatic checkpoints, no run begins before its checkpoint is taken;
+//!   session with automatic checkpoints, no run begins before its checkpoint is taken;
 //! - an event of an earlier kernel process (an old epoch) changes nothing.
 
 mod closing;

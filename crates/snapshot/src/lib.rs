@@ -1,10 +1,9 @@
 //! Snapshots of a session's workspace, and a session as one file.
 //!
 //! - [`files`]: the files of a workspace at a moment, stored once by content, and restored.
-//!   A
-//! [`files::Depot`] is a directory on the local disk.
+//!   A [`files::Depot`] is a directory on the local disk.
 //! - [`bundle`]: one portable file of named parts, versioned, checksummed and compressed. A
-//! tree of a depot can be one of its parts.
+//!   tree of a depot can be one of its parts.
 //!
 //! Both formats are described in `docs/snapshot-format.md`.
 //!

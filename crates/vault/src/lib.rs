@@ -6,14 +6,14 @@
 //!
 //! - A reader finds the old save or the new one, and never half: an object is complete
 //!   before
-//! the pointer names it.
+//!   the pointer names it.
 //! - Of two writers, the one that took over the session last wins, or otherwise the one
 //!   with
-//! the later run: the pointer is replaced only if it has not changed since it was read (on
-//! a disk, a lock ensures that).
+//!   the later run: the pointer is replaced only if it has not changed since it was read (on
+//!   a disk, a lock ensures that).
 //! - Nothing that is read is trusted: names that are not ours are skipped, and a file gets
 //!   its
-//! name only when its length and digest are right.
+//!   name only when its length and digest are right.
 //! - Every wait has a timeout.
 //!
 //! Calls block, for the short-lived processes that make them; inside is a runtime with one

@@ -11,17 +11,17 @@
 //! ```
 //!
 //! - One operation at a time, and never during a run: an operation begins when no run is
-//! active and no kernel is starting, and no run begins until the queue is empty.
+//!   active and no kernel is starting, and no run begins until the queue is empty.
 //! - A rewind brings up all processes that it needs, then puts the files back, and only
 //!   then
-//! replaces the kernels. If anything fails before that, the session stays as it was; files
-//! that were put back are taken back (`TakingBack`).
+//!   replaces the kernels. If anything fails before that, the session stays as it was; files
+//!   that were put back are taken back (`TakingBack`).
 //! - Each request gets exactly one [`Task::Answer`].
 //! - An image lives as long as a checkpoint needs it (`images`, `checkpoints`).
 //! - Saves are separate: they only need a quiet moment, and runs continue beside them
-//! (`saving`, `durable`).
+//!   (`saving`, `durable`).
 //! - Every wait has a deadline, or ends with an event that is certain to come: the end of a
-//! run, of a kernel's start, or of a process that works on the files.
+//!   run, of a kernel's start, or of a process that works on the files.
 //!
 //! The driver gets [`Task`]s and returns their outcomes as [`Event`]s. The contents of an
 //! image or a tree of files belong to the driver; here they are numbers.
