@@ -1,9 +1,12 @@
 //! The ends of processes: kernels, copies, workers, and the session itself.
 
-use super::{Keeper, Lifecycle};
+use super::{Keeper, Lifecycle, Live};
 use crate::absence::Watch;
+use crate::kernels::Report;
+use crate::origins;
 use rustix::process::Pid;
 use sessile_protocol::{Language, RunNo};
+use sessile_session::operations::Event;
 use sessile_session::{self as session, Close, Input};
 use sessile_store::{SavedKernel, SessionStatus};
 
@@ -17,6 +20,9 @@ impl Keeper {
             self.kernel_died(language, code);
         } else {
             self.image_ended(pid);
+            if code > 128 {
+                self.look_for_lost_captures(pid);
+            }
         }
         self.copy_ended(pid);
         self.look_for_orphans();
@@ -24,7 +30,28 @@ impl Keeper {
         self.operate_all(news);
     }
 
-    /// While closing: checks whether any process is left.
+    /// A process was killed that may have been a shell's fork which writes a capture,
+    /// for lack of memory, say. Such a one is a child of this process, and newer than
+    /// the last run.
+    fn look_for_lost_captures(&mut self, pid: Pid) {
+        let may_be_capture = |live: &Live| {
+            let is_newer = |than: Pid| origins::is_newer(pid, than) != Some(false);
+            live.kernel.is_capturing() && live.capture_floor.is_none_or(is_newer)
+        };
+        let languages = self.kernels.live.iter().filter(|(_, live)| may_be_capture(live));
+        let languages: Vec<Language> = languages.map(|(language, _)| *language).collect();
+        for language in languages {
+            // It may have reported before its end.
+            self.read_reports(language);
+            let live = self.kernels.live.get_mut(&language);
+            if let Some(Report::NotCaptured) = live.and_then(|live| live.kernel.capture_lost()) {
+                self.operate(Event::NotCaptured { language });
+                self.captures_done(language);
+            }
+        }
+    }
+
+    /// While closing: whether anything is left that could end.
     pub(crate) fn look_for_end(&mut self) {
         if !self.session.is_open() && self.own_children().is_empty() {
             self.tell_of_deaths();

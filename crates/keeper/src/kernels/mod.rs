@@ -377,8 +377,14 @@ pub(crate) trait Kernel: Debug {
     /// Whether a capture was requested that has not been reported.
     fn is_capturing(&self) -> bool;
 
-    /// Whether its process has handled all its orders and waits for more: then a missing
-    /// report never comes by itself.
+    /// The process that was to write a capture has been killed. It is asked for once
+    /// more; what is returned says that it is given up.
+    fn capture_lost(&mut self) -> Option<Report> {
+        None
+    }
+
+    /// Whether its process has done all that it was told and waits for more:
+    /// then what it has not reported never comes by itself.
     fn awaits_orders(&self, _: Pid) -> bool {
         false
     }

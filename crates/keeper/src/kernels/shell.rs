@@ -387,6 +387,13 @@ impl Kernel for Shell {
         !self.captures.under_way.is_empty()
     }
 
+    fn capture_lost(&mut self) -> Option<Report> {
+        let as_of = self.captures.under_way.last().copied()?;
+        self.captures.under_way.clear();
+        let is_repeated = self.captures.repeated.replace(as_of) == Some(as_of);
+        (is_repeated || self.capture(as_of).is_err()).then_some(Report::NotCaptured)
+    }
+
     fn awaits_orders(&self, pid: Pid) -> bool {
         // All orders have been read, and the next read blocks.
         let unread = rustix::io::ioctl_fionread(&self.orders);

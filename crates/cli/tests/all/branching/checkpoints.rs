@@ -14,6 +14,22 @@ fn copies_in_memory(session: &Session<'_>) -> Vec<String> {
     names
 }
 
+/// What ends programs for lack of memory may hit the fork that writes a shell's state.
+#[test]
+fn a_capture_that_is_killed_is_taken_again() {
+    let h = harness!();
+    let s = h.session();
+    let (kernel, keeper) = (s.kernel(), s.keeper());
+    // So much that it takes a while.
+    s.run("for i in {1..5000}; do printf -v v$i %s $i; done").exits(0);
+    let is_capture = |child: &Process| child.pid() != kernel.pid();
+    until("a capture", || keeper.children().into_iter().find(is_capture)).kill();
+    s.checkpoint(&["--name", "here"]);
+    s.run("v7=x").exits(0);
+    s.rewind(&["here"]);
+    s.run("echo $v7").prints("7\n");
+}
+
 #[test]
 fn a_rewind_works_whatever_has_become_of_the_shell() {
     let h = harness!();

@@ -17,6 +17,8 @@ use std::io;
 #[derive(Debug, Default)]
 pub(super) struct Captures {
     pub(super) under_way: Vec<RunNo>,
+    /// The one that was asked for a second time.
+    pub(super) repeated: Option<RunNo>,
 }
 
 impl Shell {
