@@ -25,7 +25,8 @@ impl Keeper {
             let chance = nanos / 1000 + u64::from(std::process::id());
             return self.step(Input::CaptureRefused { language, epoch, chance });
         }
-        // Before the next run it is tried again, and told.
+        // Before the next run both are tried again, and told.
+        let _ = self.renew_directory(language, None);
         let _ = self.keep_private(language);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;

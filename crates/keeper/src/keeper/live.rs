@@ -102,8 +102,6 @@ pub(super) struct Live {
     pub(super) has_come_up: bool,
     /// It was asked again for what it owes.
     pub(super) was_prompted: bool,
-    /// Its directory was removed, and only a place for its report was made anew.
-    pub(super) has_lost_directory: bool,
     /// Its next run, if it could not hear of it yet.
     pub(super) deferred: Option<Deferred>,
     /// What the current run ended with, if the kernel was ended after it.
@@ -164,7 +162,6 @@ impl Live {
             force: Force::None,
             has_come_up: false,
             was_prompted: false,
-            has_lost_directory: false,
             deferred: None,
             verdict: None,
             withheld: None,
@@ -243,18 +240,6 @@ impl Live {
         let (kernel, begun, floor) = (self.pid, self.begun, self.floor);
         let ended = sessile_proc::ticks_since_boot();
         Span { run, language, kernel, begun, ended, floor, ceiling: None }
-    }
-
-    /// Whether the directory is gone in which it finds its orders, and a run its
-    /// output.
-    pub(super) fn is_homeless(&self) -> bool {
-        self.has_lost_directory || self.reports.is_unlinked()
-    }
-
-    /// The same after a run, which has just been told of through it: one that was
-    /// moved meanwhile is noticed before the next order.
-    pub(super) fn has_become_homeless(&self) -> bool {
-        self.has_lost_directory || self.reports.was_removed()
     }
 
     /// Whether a report of it is to come: that it is up, or that its run ended.

@@ -1,16 +1,13 @@
 //! What kernels report.
 
-use super::live::{Force, Live};
+use super::live::Force;
 use super::resources::Ending;
 use super::silence::Remedy;
 use super::{Deadline, Keeper};
 use crate::kernels::{AboutCopy, Ended, JobEnded, Loaded, Report};
 use crate::privacy::{Privacy, REPAIR, When, has_lost_pipe};
 use crate::processes::{self, Room};
-use crate::reactor::Interest;
-use crate::scratch::Inbox;
-use crate::source::Source;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal};
 use sessile_protocol::{EndedJob, Language, RunNo};
 use sessile_session::operations::Event;
 use sessile_session::{Epoch, Input};
@@ -151,7 +148,7 @@ impl Keeper {
         if let Room::Raised { to, .. } = room {
             let _ = live.kernel.got_room(to);
         }
-        let is_homeless = live.has_become_homeless();
+        let is_homeless = self.has_lost_home(language, ended.run);
         let ending = Ending::Status(ended.exit_code);
         let watch = self.tell_of_limits(language, Some(ended.run), ending, ended.error.as_ref());
         let end = RunEnd { ended, room, is_homeless };
@@ -175,7 +172,6 @@ impl Keeper {
             run.error = ended.error;
             run.notes.extend(ended.notes);
             run.notes.extend(about(room, language));
-            run.notes.extend(is_homeless.then(|| homeless(language)));
         }
         if matches!(room, Room::Lacking(_)) || is_homeless {
             // The run is over when the process is: no other one may get it.
@@ -206,6 +202,11 @@ impl Keeper {
         let owing = self.kernels.owing();
         if owing.is_empty() {
             return;
+        }
+        for language in &owing {
+            // A shell that finds no place to report to is asked again below.
+            let run = self.kernels.live.get(language).and_then(|live| live.current);
+            let _ = self.renew_directory(*language, run);
         }
         let silent: Vec<Language> = owing.into_iter().filter(|l| self.is_silent(*l)).collect();
         for language in &silent {
@@ -241,12 +242,6 @@ impl Keeper {
             return;
         };
         let (epoch, run) = (live.epoch, live.current);
-        if live.is_homeless() && !live.was_prompted {
-            self.make_place_for_reports(language);
-        }
-        let Some(live) = self.kernels.live.get_mut(&language) else {
-            return;
-        };
         match live.break_silence(language) {
             Remedy::Asked(None) => {}
             Remedy::Asked(Some(note)) => self.tell(language, run, note),
@@ -254,49 +249,6 @@ impl Keeper {
                 self.tell(language, run, why);
                 self.step(Input::Stuck { language, epoch });
             }
-        }
-    }
-
-    /// A shell whose directory was removed had nowhere to report its run's end.
-    fn make_place_for_reports(&mut self, language: Language) {
-        let Some(live) = self.kernels.live.get_mut(&language) else {
-            return;
-        };
-        let name = live.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let directory = self.home.scratch.subdirectory(name);
-        let openness = self.home.openness();
-        let reports = directory.and_then(|directory| Inbox::create(directory.join("s"), openness));
-        let Ok(reports) = reports else {
-            return;
-        };
-        if self.reactor.add(&reports, Source::Reports(language), Interest::Read).is_ok() {
-            self.reactor.remove(&live.reports);
-            live.reports = reports;
-            live.has_lost_directory = true;
-        }
-    }
-
-    /// Before anything that needs the kernels to write their states down.
-    pub(super) fn replace_all_homeless(&mut self) {
-        let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
-        for language in languages {
-            self.replace_homeless(language);
-        }
-    }
-
-    /// Before an order: a kernel whose directory was removed in idle time makes
-    /// way for a new one.
-    pub(super) fn replace_homeless(&mut self, language: Language) {
-        let live = self.kernels.live.get(&language);
-        let is_idle = |live: &&Live| live.current.is_none() && live.death.is_none();
-        let idle = live.filter(is_idle).filter(|live| live.has_come_up);
-        let Some(pid) = idle.filter(|live| live.is_homeless()).map(|live| live.pid) else {
-            return;
-        };
-        self.tell(language, None, homeless(language));
-        processes::signal(&[pid], Signal::KILL);
-        if let Ok(Some(_)) = rustix::process::waitpid(Some(pid), WaitOptions::empty()) {
-            self.child_ended(pid, 128 + libc::SIGKILL);
         }
     }
 
@@ -320,34 +272,23 @@ impl Keeper {
     fn tell_of_stray(&mut self, language: Language) {
         self.renew_lost_pipes(language);
         let run = self.kernels.live.get(&language).and_then(|live| live.current);
-        let told = match run.and_then(|number| self.runs.get(&number)) {
-            Some(run) => &run.notes,
-            None => self.kernels.news.entry(language).or_default(),
-        };
         let note = format!(
             "a report that {language} did not make was dropped: something in the session has \
              written to Sessile's own channel"
         );
-        if !told.contains(&note) {
-            self.tell(language, run, note);
-        }
+        self.tell(language, run, note);
     }
 
-    /// A note for the run that it happened in, or for the next one.
+    /// A note for the run that it happened in, or for the next one. Nothing is told twice.
     pub(super) fn tell(&mut self, language: Language, run: Option<RunNo>, note: String) {
-        match run.and_then(|number| self.runs.get_mut(&number)) {
-            Some(run) => run.notes.push(note),
-            None => self.kernels.news.entry(language).or_default().push(note),
+        let told = match run.and_then(|number| self.runs.get_mut(&number)) {
+            Some(run) => &mut run.notes,
+            None => self.kernels.news.entry(language).or_default(),
+        };
+        if !told.contains(&note) {
+            told.push(note);
         }
     }
-}
-
-/// What a run's answer says when the directory of its kernel was removed.
-fn homeless(language: Language) -> String {
-    format!(
-        "the session's private directory in memory was removed or moved by something else; it \
-         was made anew, and {language} was started again"
-    )
 }
 
 /// What a run's answer says of the room that is left for the next one.

@@ -31,7 +31,7 @@ use super::secret::{Secret, Secrets};
 use super::{Kernel, LastState, Lines, Order, Pressed, Previous, Release, Report, Stdin, mentions};
 use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
-use crate::scratch::{RewrittenFile, write_file};
+use crate::scratch::{RewrittenFile, name_again, write_file};
 use rustix::process::Pid;
 use serde_json::Value;
 use sessile_protocol::{Language, RunNo};
@@ -98,6 +98,8 @@ pub(super) struct Shell {
     orders: OwnedFd,
     /// Where the shell finds them, when it has lost its stdin.
     orders_path: String,
+    /// A second way to where it reports, if it can take one.
+    spare: Option<String>,
     /// The file that is sourced.
     text: RewrittenFile,
     own_name: Rc<OwnName>,
@@ -166,7 +168,7 @@ impl Shell {
     pub(super) fn prepare(
         language: Language,
         (directory, outside): (&Path, &Path),
-        orders: OwnedFd,
+        (orders, spare): (OwnedFd, Option<String>),
         program: &Path,
         previous: Previous<'_>,
     ) -> io::Result<(Self, Invocation)> {
@@ -181,6 +183,7 @@ impl Shell {
             outside: outside.to_owned(),
             orders,
             orders_path: directory.join("t").display().to_string(),
+            spare,
             text: RewrittenFile::create(&directory.join("c"))?,
             own_name: Rc::new(OwnName::new(
                 program.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
@@ -222,12 +225,7 @@ impl Shell {
             write_file(&directory.join("restore"), text.as_bytes())?;
             let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
         }
-        shell.install()?;
-        if dialect.hides_functions() {
-            shell.name_functions()?;
-        }
-        // Here already, so that the user's umask is not its mode.
-        write_file(&shell.left("w/int"), b"")?;
+        shell.fill_directory()?;
         shell.keep_status(previous.status);
         // `!`, because of `set -e`: see `prompt` for what follows a failure.
         let _ = writeln!(boot, "! {}", shell.ready_line(shell.voice));
@@ -283,6 +281,16 @@ impl Shell {
         Ok(())
     }
 
+    /// Puts all into its directory that has to be there before a run.
+    fn fill_directory(&self) -> io::Result<()> {
+        self.install()?;
+        if self.dialect.hides_functions() {
+            self.name_functions()?;
+        }
+        // Here already, so that the user's umask is not its mode.
+        write_file(&self.left("w/int"), b"")
+    }
+
     /// For the next run's `$?`.
     fn keep_status(&mut self, status: i32) {
         self.status = status;
@@ -304,6 +312,14 @@ impl Kernel for Shell {
 
     fn orders_are_at(&mut self, path: &str) {
         path.clone_into(&mut self.orders_path);
+    }
+
+    fn furnish(&mut self) -> io::Result<()> {
+        name_again(&self.path("t"), &self.orders)?;
+        self.text = RewrittenFile::create(&self.path("c"))?;
+        self.fill_directory()?;
+        self.keep_status(self.status);
+        Ok(())
     }
 
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {

@@ -50,6 +50,17 @@ impl Shell {
         done_line(secret, voice, &self.dir)
     }
 
+    /// A line that still says what it has to say when the text has removed the shell's
+    /// directory. A report that nothing follows does without, to be short: the shell can
+    /// be asked for it again (`prompt`).
+    fn for_sure(&self, line: &str, voice: Voice) -> String {
+        match &self.spare {
+            // `$_` is the last word of the command before, which was not carried out.
+            Some(way) => format!("{line} || {} \"$_\" >{way}", voice.echo),
+            None => line.to_owned(),
+        }
+    }
+
     /// The lines that make the shell run what lies in `c`, and say what is asked of
     /// jobs after it.
     pub(super) fn trigger(
@@ -78,8 +89,10 @@ impl Shell {
             Some(_) => (self.voice.certain(), voice::questions(self.dialect, dir)?),
             None => (self.voice, String::new()),
         };
-        let report = self.report_line(secret, voice) + &env.after;
-        let done = self.done_line(secret, voice);
+        let report = self.report_line(secret, voice);
+        let report_for_sure = self.for_sure(&report, voice) + &env.after;
+        let report = report + &env.after;
+        let done = self.for_sure(&self.done_line(secret, voice), voice);
         let streams = match order.terminal {
             Some(terminal) => format!(">{0} 2>{0}", terminal.path),
             None => {
@@ -110,12 +123,16 @@ impl Shell {
                 }
                 let source = source(format!("{sourcing} {streams}"));
                 let before = format!("{prelude}{source}\n");
+                let report = match ends_with {
+                    EndsWith::Report => report,
+                    EndsWith::Done => report_for_sure,
+                };
                 Trigger::new(before, &format!("{report}{after}\n"), ends_with)
             }
             // In one line, so that no prompt comes between. The second line
             // is for the case that the first was aborted.
             Form::Replaced => {
-                let (report, source) = (self.untraced(&report), source(sourcing));
+                let (report, source) = (self.untraced(&report_for_sure), source(sourcing));
                 Trigger::new(
                     format!("{prelude}{exec} {streams}{sure};{source};"),
                     &format!(

@@ -1,0 +1,115 @@
+//! Kernels whose private directory somebody else has removed or moved.
+//!
+//! The process of such a kernel goes on: it has its pipes open, and so has this one.
+//! A new directory takes the place of the old, with all in it that the process opens
+//! by path, and that is told. Most is noticed before an order or after a run; a run
+//! that takes longer is looked at now and then.
+//!
+//! In a sandbox the process would see the removed directory for good. There it makes
+//! way for a new one, which starts from what was captured.
+
+use super::Keeper;
+use super::live::Live;
+use crate::processes;
+use crate::scratch::{LEFT, Scratch};
+use rustix::process::{Signal, WaitOptions};
+use sessile_protocol::{Language, RunNo};
+use std::io;
+
+impl Live {
+    /// Whether the directory is gone in which it finds its orders, and a run its
+    /// output.
+    fn is_homeless(&self) -> bool {
+        self.death.is_none() && self.reports.is_unlinked()
+    }
+
+    fn move_in(&mut self, scratch: &Scratch) -> io::Result<()> {
+        let name = self.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let directory = scratch.subdirectory_anew(name)?;
+        match std::fs::create_dir(directory.join(LEFT)) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        self.kernel.furnish()?;
+        self.stdout.name_again()?;
+        self.stderr.name_again()?;
+        // The last one: it says that all is there.
+        self.reports.name_again()
+    }
+}
+
+impl Keeper {
+    /// Makes a directory anew that is gone, for a kernel that goes on. The run that
+    /// is given tells of it, or else the next one.
+    pub(super) fn renew_directory(
+        &mut self,
+        language: Language,
+        run: Option<RunNo>,
+    ) -> io::Result<()> {
+        let live = self.kernels.live.get_mut(&language).filter(|live| live.is_homeless());
+        let (Some(live), None) = (live, &self.home.confined) else {
+            return Ok(());
+        };
+        live.move_in(&self.home.scratch)?;
+        self.tell(language, run, told(&format!("{language} goes on with all that it had")));
+        Ok(())
+    }
+
+    /// An idle kernel in a sandbox makes way for a new one if its directory is gone. The
+    /// sandbox makes way with it, and so do the other kernels in there.
+    pub(super) fn replace_homeless(&mut self, language: Language) {
+        let live = self.kernels.live.get(&language).filter(|_| self.home.confined.is_some());
+        let idle = live.filter(|live| live.current.is_none() && live.has_come_up);
+        let Some(pid) = idle.filter(|live| live.is_homeless()).map(|live| live.pid) else {
+            return;
+        };
+        processes::signal(&[pid], Signal::KILL);
+        if let Ok(Some(_)) = rustix::process::waitpid(Some(pid), WaitOptions::empty()) {
+            self.child_ended(pid, 128 + libc::SIGKILL);
+        }
+    }
+
+    /// Both for all kernels, before something that needs them.
+    pub(super) fn mend_directories(&mut self) {
+        let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
+        for language in languages {
+            // Tried again before the next run, which fails for it.
+            let _ = self.renew_directory(language, None);
+            self.replace_homeless(language);
+        }
+    }
+
+    /// A kernel that had no directory is gone, or will be.
+    pub(super) fn tell_of_removal(&mut self, language: Language, run: Option<RunNo>) {
+        let kernel = match self.home.confined {
+            Some(_) => format!("{language} was started again"),
+            None => format!("what {language} had at its end could not be written down"),
+        };
+        self.tell(language, run, told(&kernel));
+    }
+
+    /// After a run's end, which was just told through the directory if it is there: one
+    /// that was moved meanwhile is noticed before the next order. Whether the kernel
+    /// has to make way for a new one.
+    pub(super) fn has_lost_home(&mut self, language: Language, run: RunNo) -> bool {
+        let live = self.kernels.live.get(&language);
+        if !live.is_some_and(|live| live.reports.was_removed()) {
+            return false;
+        }
+        if self.home.confined.is_some() {
+            self.tell_of_removal(language, Some(run));
+            return true;
+        }
+        // Tried again before the next run, which fails for it.
+        let _ = self.renew_directory(language, Some(run));
+        false
+    }
+}
+
+/// What a run's answer says of it, and of the kernel.
+fn told(kernel: &str) -> String {
+    format!(
+        "the session's private directory in memory was removed or moved by something else; it \
+         was made anew, and {kernel}"
+    )
+}
