@@ -14,6 +14,7 @@ use crate::processes;
 use crate::scratch::{LEFT, Scratch};
 use rustix::process::{Signal, WaitOptions};
 use sessile_protocol::{Language, RunNo};
+use sessile_session::operations::Event;
 use std::io;
 
 impl Live {
@@ -50,8 +51,14 @@ impl Keeper {
         let (Some(live), None) = (live, &self.home.confined) else {
             return Ok(());
         };
+        let was_capturing = live.kernel.is_capturing();
         live.move_in(&self.home.scratch)?;
+        let has_lost_capture = was_capturing && !live.kernel.is_capturing();
         self.tell(language, run, told(&format!("{language} goes on with all that it had")));
+        if has_lost_capture {
+            self.operate(Event::NotCaptured { language });
+            self.captures_done(language);
+        }
         Ok(())
     }
 

@@ -319,6 +319,8 @@ impl Kernel for Shell {
         self.text = RewrittenFile::create(&self.path("c"))?;
         self.fill_directory()?;
         self.keep_status(self.status);
+        // Their forks have no place to write to.
+        self.captures.under_way.clear();
         Ok(())
     }
 

@@ -9,6 +9,14 @@ fn remove_memory(s: &Session<'_>) {
     until("the memory to be gone", || std::fs::remove_dir_all(s.memory()).ok());
 }
 
+/// The same by a run of Python, and for the same reason not at once.
+fn in_python(s: &Session<'_>) -> String {
+    let memory = s.memory();
+    format!(
+        "import os, shutil\nwhile os.path.exists({memory:?}): shutil.rmtree({memory:?}, True)\n"
+    )
+}
+
 /// Nothing was lost, and why something might have been is told.
 #[track_caller]
 fn goes_on(answer: Answer) {
@@ -112,10 +120,13 @@ fn a_run_that_removes_the_memory_of_its_session_is_answered_as_it_ended() {
         s.run("echo $? $x").exits(0).prints("3 1\n").is_kept();
     }
     let s = h.session();
-    let text = format!("import shutil; x = 1; shutil.rmtree({:?}); print('out')", s.memory());
+    let text = format!("x = 1; {}print('out')", in_python(&s));
     goes_on(s.python(text).exits(0).prints("out\n"));
     s.python("print(x)").exits(0).prints("1\n").is_kept();
-    let text = format!("let x = 1; fs.rmSync({:?}, {{recursive: true}}); x + 1", s.memory());
+    let text = format!(
+        "let x = 1; fs.rmSync({:?}, {{recursive: true, maxRetries: 9}}); x + 1",
+        s.memory()
+    );
     goes_on(s.run_in("node", text).exits(0).has("result", "2"));
     s.run_in("node", "x").exits(0).is_kept();
 }
@@ -125,7 +136,7 @@ fn a_run_that_removes_the_memory_of_its_session_is_answered_as_it_ended() {
 fn a_run_of_python_that_removes_its_memory_fails_as_it_would_have() {
     let h = harness!();
     let s = h.session();
-    let text = format!("import shutil; shutil.rmtree({:?}); 1 / 0", s.memory());
+    let text = format!("{}1 / 0", in_python(&s));
     let answer = s.python(text).exits(1);
     assert!(answer.stderr().contains("ZeroDivisionError: division by zero"), "{}", answer.stderr());
     goes_on(answer);
