@@ -51,6 +51,19 @@ fn a_line_that_is_no_message_is_told_so() {
 }
 
 #[test]
+fn params_that_do_not_fit_a_method_are_told_from_a_method_that_is_not_there() {
+    let h = harness!();
+    let mut peer = Peer::start(&h, &[]);
+    for params in [json!({}), json!({"name": 5}), json!({"name": "runtime", "arguments": [1]})] {
+        let id = peer.request("tools/call", params.clone());
+        assert_eq!(peer.reply(id)["error"]["code"], -32602, "{params}");
+    }
+    let id = peer.request("tools/nothing", json!({}));
+    assert_eq!(peer.reply(id)["error"]["code"], -32601);
+    peer.close();
+}
+
+#[test]
 fn older_clients_shake_hands_first() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let h = harness!();
