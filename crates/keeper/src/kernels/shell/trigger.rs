@@ -51,8 +51,8 @@ impl Shell {
     }
 
     /// A line that still says what it has to say when the text has removed the shell's
-    /// directory. A report that nothing follows does without, to be short: the shell can
-    /// be asked for it again (`prompt`).
+    /// directory. The report of most runs does without, to be short: the shell can be asked
+    /// for it again if nothing came after it (`prompt`).
     fn for_sure(&self, line: &str, voice: Voice) -> String {
         match &self.spare {
             // `$_` is the last word of the command before, which was not carried out.
@@ -124,8 +124,8 @@ impl Shell {
                 let source = source(format!("{sourcing} {streams}"));
                 let before = format!("{prelude}{source}\n");
                 let report = match ends_with {
-                    EndsWith::Report => report,
-                    EndsWith::Done => report_for_sure,
+                    EndsWith::Report if order.terminal.is_none() => report,
+                    EndsWith::Report | EndsWith::Done => report_for_sure,
                 };
                 Trigger::new(before, &format!("{report}{after}\n"), ends_with)
             }
