@@ -10,18 +10,29 @@
 
 use super::Keeper;
 use super::live::Live;
+use crate::kernels::Ended;
 use crate::processes;
 use crate::scratch::{LEFT, Scratch};
+use rustix::io::Errno;
 use rustix::process::{Signal, WaitOptions};
 use sessile_protocol::{Language, RunNo};
 use sessile_session::operations::Event;
 use std::io;
+use std::path::Path;
 
 impl Live {
     /// Whether the directory is gone in which it finds its orders, and a run its
     /// output.
     fn is_homeless(&self) -> bool {
         self.death.is_none() && self.reports.is_unlinked()
+    }
+
+    /// Whether single files are gone that a run begins with. It has failed then.
+    fn lacks_files(&self, language: Language) -> bool {
+        let text = language.is_shell().then(|| self.directory.join("c"));
+        let needed = [self.stdout.path(), self.stderr.path()].into_iter().chain(text.as_deref());
+        let is_gone = |path: &Path| rustix::fs::lstat(path).is_err_and(|e| e == Errno::NOENT);
+        needed.into_iter().any(is_gone)
     }
 
     fn move_in(&mut self, scratch: &Scratch) -> io::Result<()> {
@@ -47,14 +58,22 @@ impl Keeper {
         language: Language,
         run: Option<RunNo>,
     ) -> io::Result<()> {
-        let live = self.kernels.live.get_mut(&language).filter(|live| live.is_homeless());
-        let (Some(live), None) = (live, &self.home.confined) else {
+        let live = self.kernels.live.get(&language).filter(|live| live.is_homeless());
+        let (Some(_), None) = (live, &self.home.confined) else {
+            return Ok(());
+        };
+        self.move_in(language)?;
+        self.tell(language, run, told(&format!("{language} goes on with all that it had")));
+        Ok(())
+    }
+
+    fn move_in(&mut self, language: Language) -> io::Result<()> {
+        let Some(live) = self.kernels.live.get_mut(&language) else {
             return Ok(());
         };
         let was_capturing = live.kernel.is_capturing();
         live.move_in(&self.home.scratch)?;
         let has_lost_capture = was_capturing && !live.kernel.is_capturing();
-        self.tell(language, run, told(&format!("{language} goes on with all that it had")));
         if has_lost_capture {
             self.operate(Event::NotCaptured { language });
             self.captures_done(language);
@@ -98,17 +117,25 @@ impl Keeper {
     /// After a run's end, which was just told through the directory if it is there: one
     /// that was moved meanwhile is noticed before the next order. Whether the kernel
     /// has to make way for a new one.
-    pub(super) fn has_lost_home(&mut self, language: Language, run: RunNo) -> bool {
-        let live = self.kernels.live.get(&language);
-        if !live.is_some_and(|live| live.reports.was_removed()) {
+    pub(super) fn has_lost_home(&mut self, language: Language, ended: &Ended) -> bool {
+        let (run, has_failed) = (Some(ended.run), ended.exit_code != 0);
+        let Some(live) = self.kernels.live.get(&language) else {
+            return false;
+        };
+        let is_homeless = live.reports.was_removed();
+        if !is_homeless && !(has_failed && live.lacks_files(language)) {
             return false;
         }
         if self.home.confined.is_some() {
-            self.tell_of_removal(language, Some(run));
+            self.tell_of_removal(language, run);
             return true;
         }
         // Tried again before the next run, which fails for it.
-        let _ = self.renew_directory(language, Some(run));
+        if is_homeless {
+            let _ = self.renew_directory(language, run);
+        } else if self.move_in(language).is_ok() {
+            self.tell(language, run, told("the command of this run may not have been carried out"));
+        }
         false
     }
 }

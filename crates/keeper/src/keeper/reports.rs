@@ -148,7 +148,7 @@ impl Keeper {
         if let Room::Raised { to, .. } = room {
             let _ = live.kernel.got_room(to);
         }
-        let is_homeless = self.has_lost_home(language, ended.run);
+        let is_homeless = self.has_lost_home(language, &ended);
         let ending = Ending::Status(ended.exit_code);
         let watch = self.tell_of_limits(language, Some(ended.run), ending, ended.error.as_ref());
         let end = RunEnd { ended, room, is_homeless };

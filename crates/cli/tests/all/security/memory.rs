@@ -252,6 +252,27 @@ fn a_run_that_moves_the_memory_of_its_session_is_told_what_happened() {
     std::fs::remove_dir_all(moved).unwrap();
 }
 
+/// Without them a run cannot begin, and fails.
+#[test]
+fn single_files_that_were_removed_come_back() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh", "sh"]) {
+        let s = h.session_of(shell);
+        s.run("x=1").exits(0);
+        let kernel = std::fs::read_dir(s.memory()).unwrap().next().unwrap().unwrap().path();
+        std::fs::remove_file(kernel.join("c")).unwrap();
+        goes_on(s.run("echo never").prints(""));
+        s.run("echo $x").exits(0).prints("1\n").is_kept();
+    }
+    let s = h.session();
+    s.python("x = 1").exits(0);
+    for name in ["o", "e"] {
+        std::fs::remove_file(s.memory().join("p").join(name)).unwrap();
+        goes_on(s.python("print('never')").exits(1).prints(""));
+        s.python("print(x)").exits(0).prints("1\n").is_kept();
+    }
+}
+
 #[test]
 fn forks_go_on_although_the_memory_of_their_family_was_removed() {
     let h = harness!();
