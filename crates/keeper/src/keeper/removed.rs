@@ -123,7 +123,8 @@ impl Keeper {
             return false;
         };
         let is_homeless = live.reports.was_removed();
-        if !is_homeless && !(has_failed && live.lacks_files(language)) {
+        let lacks_something = is_homeless || (has_failed && live.lacks_files(language));
+        if !lacks_something {
             return false;
         }
         if self.home.confined.is_some() {
