@@ -32,6 +32,10 @@ pub(crate) struct Confined {
     given: PathBuf,
     search: OsString,
     sandbox: RefCell<Rc<Sandbox>>,
+    /// The scratch directory that the sandbox shows to its kernels.
+    scratch: PathBuf,
+    /// Device and inode of that directory when the sandbox was built.
+    shown: Cell<Option<(u64, u64)>>,
     /// Processes reported by their pids inside the sandbox, keyed by those.
     known: RefCell<BTreeMap<i32, Pid>>,
     /// The incidents at the last check.
@@ -117,6 +121,8 @@ impl Confined {
             given,
             search: host.programs.search,
             sandbox: RefCell::new(Rc::new(sandbox)),
+            scratch: scratch.to_owned(),
+            shown: Cell::new(identity(scratch)),
             known: RefCell::default(),
             seen: Cell::default(),
             disk,
@@ -136,13 +142,16 @@ impl Confined {
         Rc::clone(&self.sandbox.borrow())
     }
 
-    /// Returns the sandbox; a new one if its first process has ended.
+    /// Returns the sandbox; a new one if its first process has ended, or if the scratch
+    /// directory that it shows to its kernels was removed.
     pub(crate) fn living(&self) -> io::Result<Rc<Sandbox>> {
         let sandbox = self.sandbox();
-        if sandbox.is_alive() {
+        let there = identity(&self.scratch);
+        if sandbox.is_alive() && there == self.shown.get() {
             return Ok(sandbox);
         }
         sandbox.kill();
+        self.shown.set(there);
         let fresh = Rc::new(Sandbox::build(&self.plan).map_err(io::Error::other)?);
         self.known.borrow_mut().clear();
         self.seen.take();
@@ -267,6 +276,12 @@ impl Confined {
         let ends = self.sandbox().take_ends().into_iter();
         ends.filter_map(|End { pid, code }| Some((known.remove(&pid)?, code))).collect()
     }
+}
+
+/// Returns the device and inode of a directory.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = rustix::fs::lstat(path).ok()?;
+    Some((found.st_dev, found.st_ino))
 }
 
 /// Creates an empty private directory, without what an earlier keeper has left there.

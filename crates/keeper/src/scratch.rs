@@ -12,7 +12,7 @@ use sessile_proc::Process;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -66,17 +66,22 @@ impl Scratch {
         let path = self.path.join(name);
         match rustix::fs::mkdir(&path, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => Ok(path),
-            Err(Errno::NOENT) => {
-                self.make_anew()?;
-                rustix::fs::mkdir(&path, Mode::RWXU)?;
-                Ok(path)
-            }
+            Err(Errno::NOENT) => self.subdirectory_anew(name),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Creates the directory again if it was removed: by a command of the user, or by a
-    /// service manager that clears a user's memory files at logout.
+    /// The same where somebody may have removed all of it: a command of the user's, or a
+    /// service manager that clears a user's memory files when they log out.
+    pub(crate) fn subdirectory_anew(&self, name: &str) -> io::Result<PathBuf> {
+        self.make_anew()?;
+        let path = self.path.join(name);
+        match rustix::fs::mkdir(&path, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => Ok(path),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn make_anew(&self) -> io::Result<()> {
         for path in [self.root(), &self.path] {
             match rustix::fs::mkdir(path, Mode::RWXU) {
@@ -223,6 +228,19 @@ pub(crate) fn make_fifo(path: &Path) -> io::Result<()> {
     Ok(rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, mode, 0)?)
 }
 
+/// Gives a FIFO of this process a name in a directory that was made anew. Its own is
+/// gone for good, as the system has no second one for what has none; but a link leads
+/// to it, by way of this process.
+pub(crate) fn name_again(path: &Path, fifo: impl AsFd) -> io::Result<()> {
+    let _ = std::fs::remove_file(path);
+    Ok(rustix::fs::symlink(way_to(fifo), path)?)
+}
+
+/// What leads to an open file of this process, for all of the user's processes.
+fn way_to(file: impl AsFd) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_fd().as_raw_fd())
+}
+
 /// Opens a FIFO so that neither we nor the other side ever sees it closed.
 pub(crate) fn open_both_ways(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -322,6 +340,15 @@ fn give_away(path: &Path, mode: Mode) -> io::Result<()> {
 pub(crate) struct Inbox {
     fd: OwnedFd,
     path: PathBuf,
+    name: Name,
+}
+
+/// What is at the path of an inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Itself,
+    /// A link to it, of this number: see [`name_again`].
+    Link(u64),
 }
 
 impl Inbox {
@@ -329,7 +356,7 @@ impl Inbox {
         match openness {
             Openness::Open => {
                 make_fifo(&path)?;
-                Ok(Self { fd: open_both_ways(&path)?, path })
+                Ok(Self { fd: open_both_ways(&path)?, path, name: Name::Itself })
             }
             Openness::Closed => Self::create_closed(path),
         }
@@ -346,7 +373,7 @@ impl Inbox {
         allow_writing_only(&hidden)?;
         let _ = std::fs::remove_file(&path);
         rustix::fs::rename(&hidden, &path)?;
-        Ok(Self { fd, path })
+        Ok(Self { fd, path, name: Name::Itself })
     }
 }
 
@@ -354,16 +381,35 @@ impl Inbox {
     /// Whether its name is gone although it is in use: then the directory around it was
     /// removed or renamed.
     pub(crate) fn is_unlinked(&self) -> bool {
+        let own = match self.name {
+            Name::Itself => rustix::fs::fstat(&self.fd).map(|own| own.st_ino),
+            Name::Link(number) => Ok(number),
+        };
         match rustix::fs::lstat(&self.path) {
-            Ok(named) => rustix::fs::fstat(&self.fd).is_ok_and(|own| named.st_ino != own.st_ino),
-            Err(error) => error == rustix::io::Errno::NOENT,
+            Ok(named) => own.is_ok_and(|own| named.st_ino != own),
+            Err(error) => error == Errno::NOENT,
         }
     }
 
     /// Does the same check for a name that was removed, at a third of the cost: without a
     /// path lookup.
     pub(crate) fn was_removed(&self) -> bool {
-        rustix::fs::fstat(&self.fd).is_ok_and(|own| own.st_nlink == 0)
+        match self.name {
+            Name::Itself => rustix::fs::fstat(&self.fd).is_ok_and(|own| own.st_nlink == 0),
+            Name::Link(_) => self.is_unlinked(),
+        }
+    }
+
+    /// A second path, for when the first is gone.
+    pub(crate) fn way(&self) -> String {
+        way_to(&self.fd)
+    }
+
+    /// The directory around it was made anew.
+    pub(crate) fn name_again(&mut self) -> io::Result<()> {
+        name_again(&self.path, &self.fd)?;
+        self.name = Name::Link(rustix::fs::lstat(&self.path)?.st_ino);
+        Ok(())
     }
 }
 

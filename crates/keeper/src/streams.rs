@@ -11,7 +11,7 @@
 
 use crate::processes::PipeId;
 use crate::reactor::{Interest, Reactor};
-use crate::scratch::{allow_writing_only, hidden_name, make_fifo};
+use crate::scratch::{allow_writing_only, hidden_name, make_fifo, name_again};
 use crate::source::{Pipe, Source};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -93,6 +93,11 @@ impl Stream {
         let _ = std::fs::remove_file(&self.path);
         *self = fresh;
         Ok(())
+    }
+
+    /// Gives the pipe its name again, in a directory that was created anew.
+    pub(crate) fn name_again(&self) -> io::Result<()> {
+        name_again(&self.path, &self.fd)
     }
 
     /// Returns the path for the kernel.

@@ -33,7 +33,7 @@ pub(crate) struct Token {
 enum Action {
     /// Create a token; it is shown only once
     Create {
-        /// Name of the checkpoint in lists and logs
+        /// Name of the token in lists and logs
         name: String,
         /// Limit it to this directory and what is below (may be repeated)
         #[arg(long, value_name = "DIR")]

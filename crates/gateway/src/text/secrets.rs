@@ -47,11 +47,26 @@ static FORMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static URL: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:)([^\s/@]+)(@)").ok());
 
-/// A value that is assigned to a name: `TOKEN=…`, `"password": "…"`.
+/// What an HTTP header has to show, unless it comes from a variable.
+static AUTHORIZATION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(?i)(\bauthorization\\?["']?\s*[:=,]\s*\\?["']?(?:bearer|basic|token)\s+)([^\s"'\\${\[][^\s"'\\]*)"#)
+        .ok()
+});
+
+/// A value that is assigned to a name: `TOKEN=…`, `"password": "…"`, `environ["KEY"] = …`.
 static GIVEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
-        r#"([A-Za-z_][A-Za-z0-9_-]*)(\\?["']?\s*(?:=>|:=|[:=])\s*)"#,
+        r#"([A-Za-z_][A-Za-z0-9_-]*)(\\?["']?\]?\s*(?:=>|:=|[:=])\s*)"#,
         r#"(\\"[^"\\\n]+\\"|"[^"\n]+"|'[^'\n]+'|[^\s"',;&|)}\]\\]+)"#,
+    ))
+    .ok()
+});
+
+/// The same as a pair: `setenv("KEY", "…")`.
+static PAIR: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r#"\(\s*\\?["']([A-Za-z_][A-Za-z0-9_-]*)(\\?["']\s*,\s*)"#,
+        r#"(\\"[^"\\\n]+\\"|"[^"\n]+"|'[^'\n]+')"#,
     ))
     .ok()
 });
@@ -71,13 +86,14 @@ pub fn mask_text(text: &str) -> Cow<'_, str> {
     }
     let text = replaced(&FORMS, Cow::Borrowed(text), |_| MASK.to_owned());
     let text = replaced(&URL, text, |found| format!("{}{MASK}{}", &found[1], &found[3]));
-    options::mask(mask_given(text))
+    let text = replaced(&AUTHORIZATION, text, |found| format!("{}{MASK}", &found[1]));
+    options::mask(mask_given(&PAIR, mask_given(&GIVEN, text)))
 }
 
 /// Masks values assigned to secret names. A value may contain further names, as in a
 /// connection string or an object, so the search continues right after the sign.
-fn mask_given(text: Cow<'_, str>) -> Cow<'_, str> {
-    let Some(given) = &*GIVEN else { return text };
+fn mask_given<'a>(pattern: &LazyLock<Option<Regex>>, text: Cow<'a, str>) -> Cow<'a, str> {
+    let Some(given) = &**pattern else { return text };
     let (mut masked, mut written, mut at) = (String::new(), 0, 0);
     while let Some(found) = given.captures_at(&text, at) {
         let (Some(sign), Some(value)) = (found.get(2), found.get(3)) else { break };
@@ -198,7 +214,15 @@ mod tests {
         ] {
             assert_eq!(mask(name, value), value, "{name}");
         }
-        assert_eq!(mask_text("ls -la; cd /tmp && make test"), "ls -la; cd /tmp && make test");
+        for text in [
+            "ls -la; cd /tmp && make test",
+            "curl -H \"Authorization: Bearer $TOKEN\"",
+            "{'Authorization': f'Bearer {token}'}",
+            "fields = ['password', 'address']",
+            "f('name', 'hunter2')",
+        ] {
+            assert_eq!(mask_text(text), text);
+        }
     }
 
     #[test]
@@ -228,6 +252,13 @@ mod tests {
             ),
             ("['password' => 'hunter2']", "['password' => '[masked]']"),
             (r#"{\"password\":\"hunter2\"}"#, r#"{\"password\":\"[masked]\"}"#),
+            ("([password]=\"hunter2\" [n]=\"1\" )", "([password]=\"[masked]\" [n]=\"1\" )"),
+            ("os.environ[\"API_KEY\"] = 'hunter2'", "os.environ[\"API_KEY\"] = '[masked]'"),
+            ("os.putenv(\"API_KEY\", 'hunter2')", "os.putenv(\"API_KEY\", '[masked]')"),
+            ("[('password', 'hunter2')]", "[('password', '[masked]')]"),
+            ("Authorization: Basic bWU6aHVudGVy", "Authorization: Basic [masked]"),
+            ("-H \"Authorization: Bearer hunter2\" x", "-H \"Authorization: Bearer [masked]\" x"),
+            ("{\"Authorization\": \"token hunter2\"}", "{\"Authorization\": \"token [masked]\"}"),
         ] {
             assert_eq!(mask_text(text), told);
         }

@@ -25,8 +25,9 @@ impl Keeper {
             let chance = nanos / 1000 + u64::from(std::process::id());
             return self.step(Input::CaptureRefused { language, epoch, chance });
         }
-        // A failure is ignored here: it is tried again, and reported, before the next
+        // Failures are ignored here: both are tried again, and reported, before the next
         // run.
+        let _ = self.renew_directory(language, None);
         let _ = self.keep_private(language);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;

@@ -143,6 +143,7 @@ impl Keeper {
             return;
         };
         let (current, verdict) = (live.current, live.verdict);
+        let had_no_directory = live.reports.is_unlinked();
         let (final_state, farewell) = (live.kernel.final_state(), live.farewell);
         let as_of = current.or(farewell).or(self.session.idle_as_of(language)).unwrap_or_default();
         let left_state = final_state.is_some_and(|saved| {
@@ -152,6 +153,9 @@ impl Keeper {
         });
         // The end of a session, or a reset, is no accident.
         if !left_state && verdict.is_none() && self.session.is_open() {
+            if had_no_directory {
+                self.tell_of_removal(language, current);
+            }
             self.add_note(language, current, death(language, exit_code));
         }
         let watch = self.tell_of_limits(language, current, Ending::Death, None);

@@ -135,8 +135,11 @@ impl Keeper {
             Err(error) => return self.abandon_unsent(language, number, &error),
         }
         self.watch_disk(now);
+        let housed = self.renew_directory(language, None);
         let beside = self.beside_kernels();
-        let opened = self.open_stdin(number).and_then(|()| self.take_terminal(language, number));
+        let opened = housed
+            .and_then(|()| self.open_stdin(number))
+            .and_then(|()| self.take_terminal(language, number));
         let (Some(live), Some(run)) =
             (self.kernels.live.get_mut(&language), self.runs.get_mut(&number))
         else {
@@ -254,8 +257,13 @@ impl Keeper {
         // Checked before the press: it may end most of a fork bomb, which then grows
         // again.
         let is_crowded = self.is_crowded();
-        let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
-        let Some(live) = live else {
+        let live = self.kernels.live.get(&language).filter(|live| live.epoch == epoch);
+        let Some(run) = live.map(|live| live.current) else {
+            return;
+        };
+        // What is needed to press may be in there.
+        let _ = self.renew_directory(language, run);
+        let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
         live.press(pressure);

@@ -1,7 +1,6 @@
 //! Input and signals for a run in progress.
 
 use super::jobs::{self, Search, Tree, check_signal};
-use super::launching::letter;
 use super::{Deadline, Keeper};
 use crate::ports::Tables;
 use crate::processes;
@@ -68,8 +67,10 @@ impl Keeper {
             return Ok(());
         };
         if let Some(stdin) = &mut run.stdin {
-            let path = self.home.scratch.path().join(letter(run.language)).join("i");
-            stdin.open(&path, &self.reactor)?;
+            // The directory of a kernel that is a copy has another name.
+            let live = self.kernels.live.get(&run.language);
+            let directory = &live.ok_or(std::io::ErrorKind::NotFound)?.directory;
+            stdin.open(&directory.join("i"), &self.reactor)?;
             // Not before the kernel may have opened it.
             self.deadlines.set(Deadline::Stdins, self.home.now() + 1);
         }

@@ -195,7 +195,8 @@ impl Search<'_> {
             let target = Process::new(pid).descriptor(fd).link()?;
             Some(target.strip_prefix(self.scratch).ok()?.to_owned())
         };
-        let is_orders = |path: &Path| path.ends_with("t");
+        // The second is what the system calls one whose directory was removed.
+        let is_orders = |path: &Path| path.ends_with("t") || path.ends_with("t (deleted)");
         target(9).is_some() || target(0).is_some_and(|path| is_orders(&path))
     }
 }

@@ -102,8 +102,6 @@ pub(super) struct Live {
     pub(super) has_come_up: bool,
     /// It was asked again for a report that it owes.
     pub(super) was_prompted: bool,
-    /// Its directory was removed, and only a place for its report was created again.
-    pub(super) has_lost_directory: bool,
     /// Its next run, if the kernel could not be reached yet.
     pub(super) deferred: Option<Deferred>,
     /// The exit code of the current run, if the kernel was killed after it.
@@ -164,7 +162,6 @@ impl Live {
             force: Force::None,
             has_come_up: false,
             was_prompted: false,
-            has_lost_directory: false,
             deferred: None,
             verdict: None,
             withheld: None,
@@ -244,18 +241,6 @@ impl Live {
         let (kernel, begun, floor) = (self.pid, self.begun, self.floor);
         let ended = sessile_proc::ticks_since_boot();
         Span { run, language, kernel, begun, ended, floor, ceiling: None }
-    }
-
-    /// Whether the directory is gone in which it finds its orders, and a run its
-    /// output.
-    pub(super) fn is_without_directory(&self) -> bool {
-        self.has_lost_directory || self.reports.is_unlinked()
-    }
-
-    /// The same after a run, which has just been told of through it: one that was
-    /// moved meanwhile is noticed before the next order.
-    pub(super) fn is_without_directory_after_run(&self) -> bool {
-        self.has_lost_directory || self.reports.was_removed()
     }
 
     /// Whether a report of it is to come: that it is up, or that its run ended.

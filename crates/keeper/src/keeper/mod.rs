@@ -37,6 +37,7 @@ mod program;
 mod prompts;
 mod records;
 mod refusals;
+mod removed;
 mod reports;
 mod requests;
 mod resources;

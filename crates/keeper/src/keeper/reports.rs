@@ -1,16 +1,13 @@
 //! Handles the reports of kernels.
 
-use super::live::{Force, Live};
+use super::live::Force;
 use super::resources::Ending;
 use super::silence::Remedy;
 use super::{Deadline, Keeper};
 use crate::kernels::{AboutCopy, Ended, JobEnded, Loaded, Report};
 use crate::privacy::{Privacy, REPAIR, When, has_lost_pipe};
 use crate::processes::{self, Room};
-use crate::reactor::Interest;
-use crate::scratch::Inbox;
-use crate::source::Source;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal};
 use sessile_protocol::{EndedJob, Language, RunNo};
 use sessile_session::operations::Event;
 use sessile_session::{Epoch, Input};
@@ -152,7 +149,7 @@ impl Keeper {
         if let Room::Raised { to, .. } = room {
             let _ = live.kernel.got_room(to);
         }
-        let is_without_directory = live.is_without_directory_after_run();
+        let is_without_directory = self.has_lost_directory(language, &ended);
         let ending = Ending::Status(ended.exit_code);
         let watch = self.tell_of_limits(language, Some(ended.run), ending, ended.error.as_ref());
         let end = RunEnd { ended, room, is_without_directory };
@@ -176,7 +173,6 @@ impl Keeper {
             run.error = ended.error;
             run.notes.extend(ended.notes);
             run.notes.extend(about(room, language));
-            run.notes.extend(is_without_directory.then(|| directory_lost(language)));
         }
         if matches!(room, Room::Lacking(_)) || is_without_directory {
             // The run is over when the process is: no other one may get it.
@@ -207,6 +203,11 @@ impl Keeper {
         let owing_reports = self.kernels.owing_reports();
         if owing_reports.is_empty() {
             return;
+        }
+        for language in &owing_reports {
+            // A shell that could not report because of it is asked again below.
+            let run = self.kernels.live.get(language).and_then(|live| live.current);
+            let _ = self.renew_directory(*language, run);
         }
         let silent: Vec<Language> =
             owing_reports.into_iter().filter(|l| self.is_silent(*l)).collect();
@@ -243,12 +244,6 @@ impl Keeper {
             return;
         };
         let (epoch, run) = (live.epoch, live.current);
-        if live.is_without_directory() && !live.was_prompted {
-            self.make_place_for_reports(language);
-        }
-        let Some(live) = self.kernels.live.get_mut(&language) else {
-            return;
-        };
         match live.handle_silence(language) {
             Remedy::Asked(None) => {}
             Remedy::Asked(Some(note)) => self.add_note(language, run, note),
@@ -256,50 +251,6 @@ impl Keeper {
                 self.add_note(language, run, why);
                 self.step(Input::Stuck { language, epoch });
             }
-        }
-    }
-
-    /// Creates a new directory for a shell whose directory was removed: it had nowhere to
-    /// report its run's end.
-    fn make_place_for_reports(&mut self, language: Language) {
-        let Some(live) = self.kernels.live.get_mut(&language) else {
-            return;
-        };
-        let name = live.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let directory = self.home.scratch.subdirectory(name);
-        let openness = self.home.openness();
-        let reports = directory.and_then(|directory| Inbox::create(directory.join("s"), openness));
-        let Ok(reports) = reports else {
-            return;
-        };
-        if self.reactor.add(&reports, Source::Reports(language), Interest::Read).is_ok() {
-            self.reactor.remove(&live.reports);
-            live.reports = reports;
-            live.has_lost_directory = true;
-        }
-    }
-
-    /// Before anything that needs the kernels to write their states down.
-    pub(super) fn replace_all_without_directory(&mut self) {
-        let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
-        for language in languages {
-            self.replace_without_directory(language);
-        }
-    }
-
-    /// Before an order: a kernel whose directory was removed in idle time makes
-    /// way for a new one.
-    pub(super) fn replace_without_directory(&mut self, language: Language) {
-        let live = self.kernels.live.get(&language);
-        let is_idle = |live: &&Live| live.current.is_none() && live.death.is_none();
-        let idle = live.filter(is_idle).filter(|live| live.has_come_up);
-        let Some(pid) = idle.filter(|live| live.is_without_directory()).map(|live| live.pid) else {
-            return;
-        };
-        self.add_note(language, None, directory_lost(language));
-        processes::signal(&[pid], Signal::KILL);
-        if let Ok(Some(_)) = rustix::process::waitpid(Some(pid), WaitOptions::empty()) {
-            self.child_ended(pid, 128 + libc::SIGKILL);
         }
     }
 
@@ -324,34 +275,23 @@ impl Keeper {
     fn tell_of_stray(&mut self, language: Language) {
         self.renew_lost_pipes(language);
         let run = self.kernels.live.get(&language).and_then(|live| live.current);
-        let told = match run.and_then(|number| self.runs.get(&number)) {
-            Some(run) => &run.notes,
-            None => self.kernels.news.entry(language).or_default(),
-        };
         let note = format!(
             "a report that {language} did not make was dropped: something in the session has \
              written to Sessile's own channel"
         );
-        if !told.contains(&note) {
-            self.add_note(language, run, note);
-        }
+        self.add_note(language, run, note);
     }
 
-    /// A note for the run that it happened in, or for the next one.
+    /// Adds a note to the given run, or to the next one, unless it has the same already.
     pub(super) fn add_note(&mut self, language: Language, run: Option<RunNo>, note: String) {
-        match run.and_then(|number| self.runs.get_mut(&number)) {
-            Some(run) => run.notes.push(note),
-            None => self.kernels.news.entry(language).or_default().push(note),
+        let told = match run.and_then(|number| self.runs.get_mut(&number)) {
+            Some(run) => &mut run.notes,
+            None => self.kernels.news.entry(language).or_default(),
+        };
+        if !told.contains(&note) {
+            told.push(note);
         }
     }
-}
-
-/// What a run's answer says when the directory of its kernel was removed.
-fn directory_lost(language: Language) -> String {
-    format!(
-        "the session's private directory in memory was removed or moved by something else; it \
-         was made anew, and {language} was started again"
-    )
 }
 
 /// Returns the note about the descriptors that are left for the next run.

@@ -41,7 +41,7 @@ impl Keeper {
             }
             Request::Output(read) => self.output(caller, read),
             Request::State => {
-                self.replace_all_without_directory();
+                self.mend_directories();
                 self.inspect(caller)
             }
             Request::History { limit } => {

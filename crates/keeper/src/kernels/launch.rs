@@ -91,7 +91,7 @@ impl Plan<'_> {
                 let (shell, invocation) = Shell::prepare(
                     self.kernel.language,
                     (&self.directory, &self.outside()),
-                    orders,
+                    (orders, self.sandbox.is_none().then(|| reports.way())),
                     &program,
                     self.previous,
                 )?;

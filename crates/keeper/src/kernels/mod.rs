@@ -282,6 +282,10 @@ pub(crate) trait Kernel: Debug {
     /// Asks again for a report that came without its run's secret.
     fn ask_again(&self) {}
 
+    /// Its directory was made anew: puts in there what its process opens by path. The
+    /// process itself goes on, and has the pipes open that it had.
+    fn furnish(&mut self) -> io::Result<()>;
+
     /// Hands over a run. The kernel is idle.
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()>;
 

@@ -8,7 +8,7 @@ use super::{
     AboutCopy, Copy, CopyReport, Dumped, Ended, Kernel, Kind, LastState, Lines, Loaded, Order,
     Pressed, Question, RawCapture, Release, Report, Stdin,
 };
-use crate::scratch::{Openness, make_orders, write_file};
+use crate::scratch::{Openness, make_orders, name_again, write_file};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sessile_protocol::{Language, RunError, RunNo, RunValue};
@@ -82,6 +82,8 @@ const LONGEST_REPORT: usize = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Scripted {
     directory: PathBuf,
+    /// The files of its driver there.
+    driver: &'static [(&'static str, &'static str)],
     paths: Paths,
     orders: OwnedFd,
     lines: Lines,
@@ -214,9 +216,11 @@ impl Scripted {
                 return Err(io::ErrorKind::InvalidInput.into());
             }
         };
-        if driver == DriverFiles::Installed {
-            install(directory, files)?;
-        }
+        let driver = match driver {
+            DriverFiles::Installed => files,
+            DriverFiles::Absent => &[],
+        };
+        install(directory, driver)?;
         // The drivers know the two FIFOs by these names.
         for (name, fifo) in [("ctl", "t"), ("rep", "s")] {
             let link = directory.join(name);
@@ -233,6 +237,7 @@ impl Scripted {
         args.push(directory.into());
         let kernel = Self {
             directory: directory.to_owned(),
+            driver,
             paths: Paths::of(directory),
             orders,
             lines: Lines::of_at_most(LONGEST_REPORT),
@@ -356,6 +361,17 @@ impl Kernel for Scripted {
             Keeping::Driver => None,
         };
         [&mut self.orders].into_iter().chain(secrets).collect()
+    }
+
+    fn furnish(&mut self) -> io::Result<()> {
+        install(&self.directory, self.driver)?;
+        name_again(&self.directory.join("ctl"), &self.orders)?;
+        if let Keeping::Pipe(pipe) = &self.keeping {
+            name_again(&self.directory.join("n"), pipe)?;
+        }
+        let rep = self.directory.join("rep");
+        let _ = std::fs::remove_file(&rep);
+        Ok(rustix::fs::symlink("s", rep)?)
     }
 
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {

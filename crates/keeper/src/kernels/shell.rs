@@ -30,7 +30,7 @@ use super::secret::{Secret, Secrets};
 use super::{Kernel, LastState, Lines, Order, Pressed, Release, Report, Stdin, mentions};
 use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
-use crate::scratch::{RewrittenFile, write_file};
+use crate::scratch::{RewrittenFile, name_again, write_file};
 use rustix::process::Pid;
 use sessile_protocol::RunNo;
 use sessile_store::SavedKernel;
@@ -97,6 +97,8 @@ pub(super) struct Shell {
     orders: OwnedFd,
     /// Where the shell finds its orders when it has lost its stdin.
     orders_path: String,
+    /// A second way to where it reports, if it can take one.
+    spare: Option<String>,
     /// The file that is sourced.
     text: RewrittenFile,
     own_name: Rc<OwnName>,
@@ -206,6 +208,16 @@ impl Kernel for Shell {
 
     fn orders_are_at(&mut self, path: &str) {
         path.clone_into(&mut self.orders_path);
+    }
+
+    fn furnish(&mut self) -> io::Result<()> {
+        name_again(&self.path("t"), &self.orders)?;
+        self.text = RewrittenFile::create(&self.path("c"))?;
+        self.fill_directory()?;
+        self.keep_status(self.status);
+        // Their forks have no place to write to.
+        self.captures.under_way.clear();
+        Ok(())
     }
 
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {

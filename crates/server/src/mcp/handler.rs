@@ -210,7 +210,16 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(no_method(&request.method))
+        // One that is known comes here when its params are not what it takes.
+        match request.method.as_str() {
+            "tools/call" => Err(wrong_params(
+                "tools/call takes an object with `name`, a string, and `arguments`, an object",
+            )),
+            known @ ("tools/list" | "ping" | "initialize" | "server/discover") => {
+                Err(wrong_params(&format!("the params of {known} are not what it takes")))
+            }
+            other => Err(no_method(other)),
+        }
     }
 
     async fn on_cancelled(
@@ -243,6 +252,10 @@ fn no_method(method: &str) -> ErrorData {
         shown(method)
     );
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+}
+
+fn wrong_params(why: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_PARAMS, why.to_owned(), None)
 }
 
 impl Client {

@@ -92,9 +92,7 @@ async fn serve<H: ServerHandler + Clone>(
     if parts.method == Method::POST
         && let Some(complaint) = complaint(&body)
     {
-        let error = json!({"code": -32700, "message": complaint});
-        let refusal = json!({"jsonrpc": "2.0", "id": null, "error": error});
-        return Ok((StatusCode::BAD_REQUEST, Json(refusal)).into_response());
+        return Ok(refusal(-32700, &complaint));
     }
     let message = serde_json::from_slice(&body).unwrap_or(Message { method: None, params: None });
     let method = message.method.as_deref().unwrap_or_default();
@@ -103,14 +101,27 @@ async fn serve<H: ServerHandler + Clone>(
         return Ok(StatusCode::ACCEPTED.into_response());
     }
     let is_handshake = method == "initialize";
+    let kind = parts.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let is_json = kind.is_some_and(|kind| kind.starts_with(b"application/json"));
     let request = Request::from_parts(parts, Body::from(body.clone()));
     let mut response = gateway.service.handle(request).await.map(Body::new);
+    if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        let why = "Invalid request: this is JSON, but no message of JSON-RPC 2.0 that MCP knows";
+        return Ok(refusal(-32600, why));
+    }
     if is_handshake && response.status().is_success() {
         response.headers_mut().insert(SESSION, new_name()?);
     }
     let seen = HeaderValue::from_static("Mcp-Session-Id");
     response.headers_mut().insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, seen);
     Ok(response)
+}
+
+/// An error of JSON-RPC, for a message whose number is not known.
+fn refusal(code: i32, message: &str) -> Response {
+    let error = json!({"code": code, "message": message});
+    let refusal = json!({"jsonrpc": "2.0", "id": null, "error": error});
+    (StatusCode::BAD_REQUEST, Json(refusal)).into_response()
 }
 
 impl<H> Gateway<H> {

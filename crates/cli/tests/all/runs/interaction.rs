@@ -56,6 +56,21 @@ fn a_shells_run_reads_what_it_is_given_while_it_goes() {
     }
 }
 
+/// Such a kernel is a copy, in a directory of its own.
+#[test]
+fn a_python_that_was_gone_back_to_reads_it_too() {
+    let h = harness!();
+    let s = h.session();
+    s.python("x = 1").exits(0);
+    s.checkpoint(&["--name", "here"]);
+    s.python("x = 2").exits(0);
+    s.rewind(&["here"]);
+    let mut link = s.link();
+    let run = begin(&mut link, Some(Language::Python), "print(input(), x)");
+    give(&mut link, run, "one\n", true);
+    assert_eq!(String::from_utf8_lossy(&link.result(run).stdout.head), "one 1\n");
+}
+
 #[test]
 fn python_and_node_read_it_too() {
     let h = harness!();

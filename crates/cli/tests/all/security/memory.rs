@@ -1,12 +1,27 @@
 //! The private directories in memory, removed by somebody else.
 
-use sessile_testkit::{Harness, Session, harness, until};
+use sessile_testkit::{Answer, Harness, Session, harness, until};
 
 const TOLD: &str = "private directory in memory was removed or moved";
 
 /// Its keeper may be writing there at this moment.
 fn remove_memory(s: &Session<'_>) {
     until("the memory to be gone", || std::fs::remove_dir_all(s.memory()).ok());
+}
+
+/// The same by a run of Python, and for the same reason not at once.
+fn in_python(s: &Session<'_>) -> String {
+    let memory = s.memory();
+    format!(
+        "import os, shutil\nwhile os.path.exists({memory:?}): shutil.rmtree({memory:?}, True)\n"
+    )
+}
+
+/// Nothing was lost, and why something might have been is told.
+#[track_caller]
+fn goes_on(answer: Answer) {
+    let answer = answer.is_kept();
+    assert!(answer.notes().contains(TOLD), "{}", answer.notes());
 }
 
 #[test]
@@ -22,25 +37,59 @@ fn no_pattern_for_names_takes_the_memory_of_all_sessions() {
 }
 
 #[test]
-fn a_session_whose_memory_is_removed_in_idle_time_goes_on_from_its_state() {
+fn shells_whose_memory_is_removed_in_idle_time_go_on() {
     let h = harness!();
     for shell in Harness::shells(&["bash", "zsh", "sh"]) {
         let s = h.session_of(shell);
-        s.run("x=1").exits(0);
-        s.wait_captured(1);
-        remove_memory(&s);
-        let answer = s.run("echo $x").exits(0).prints("1\n").is_restored_as_of(1);
-        assert!(answer.notes().contains(TOLD), "{shell}: {}", answer.notes());
-        assert_eq!(s.run("echo $x").prints("1\n").is_kept().notes(), "");
+        let kernel = s.kernel();
+        s.run("x=1; f() { echo $x; }; sleep 1000 & (exit 4)").exits(4);
+        // The second time, what is there is of the keeper's second making.
+        for _ in 0..2 {
+            remove_memory(&s);
+            goes_on(s.run("echo $?; f; kill -0 $!").exits(0).prints("4\n1\n"));
+            assert_eq!(s.run("(exit 4)").is_kept().notes(), "");
+        }
+        assert_eq!(s.kernel().pid(), kernel.pid());
+        // What needs files of ours is there again.
+        s.run("y=2; exit 3").exits(3).is_restarted();
+        s.run("echo $x$y").prints("12\n");
     }
+}
+
+#[test]
+fn python_goes_on_with_what_cannot_be_written_down() {
+    let h = harness!();
+    let s = h.session_of("bash");
+    let setup = "import socket\n\
+        a, b = socket.socketpair(); g = (i for i in range(9)); f = open('/etc/passwd'); next(g)";
+    s.python(setup).exits(0);
+    for _ in 0..2 {
+        remove_memory(&s);
+        goes_on(s.python("a.send(b'x'); print(b.recv(1), f.closed)").prints("b'x' False\n"));
+        assert_eq!(s.python("pass").is_kept().notes(), "");
+    }
+    s.python("print(next(g))").prints("1\n");
+    // Parts of the driver that are loaded from files, and descriptors that are opened anew.
+    remove_memory(&s);
+    goes_on(s.python("import os; os.closerange(3, 1024); 1 / 0").exits(1));
+    s.python("print(list(g))").prints("[2, 3, 4, 5, 6, 7, 8]\n").is_kept();
+}
+
+#[test]
+fn node_goes_on_with_what_cannot_be_written_down() {
+    let h = harness!();
     let s = h.session();
-    for language in ["python", "node"] {
-        s.run_in(language, "0").exits(0);
+    let setup = "let n = 0; const timer = setInterval(() => { n++ }, 1); function* g() { yield 1; yield 2 } \
+        const it = g(); it.next().value";
+    s.run_in("node", setup).exits(0);
+    for _ in 0..2 {
         remove_memory(&s);
-        let answer = s.run_in(language, "6 * 7").exits(0).is_fresh();
-        assert!(answer.notes().contains(TOLD), "{language}: {}", answer.notes());
-        s.run_in(language, "1").exits(0).is_kept();
+        goes_on(s.run_in("node", "console.log(timer.hasRef())").prints("true\n"));
+        assert_eq!(s.run_in("node", "0").is_kept().notes(), "");
     }
+    remove_memory(&s);
+    goes_on(s.run_with(&["--language", "node", "--timeout", "200ms"], "for (;;);").timed_out());
+    s.run_in("node", "console.log(it.next().value, n > 0)").prints("2 true\n").is_kept();
 }
 
 #[test]
@@ -50,13 +99,15 @@ fn a_durable_session_whose_memory_is_removed_in_idle_time_is_saved_all_the_same(
     let url = format!("--durable=file://{}", h.path("kept").display());
     let s = h.session_with(&[&url]);
     s.run("x=1");
+    s.python("x = 2");
     let store = |name: &str| s.metadata()["durable"]["store"][name].clone();
     until("an upload that fails", || store("error").is_string().then_some(()));
-    s.wait_captured(1);
+    s.wait_captured(2);
     remove_memory(&s);
     std::fs::remove_file(h.path("kept")).unwrap();
-    until("a save in the store", || (store("as_of_run") == 1).then_some(()));
-    s.run("echo $x").prints("1\n").is_restored_as_of(1);
+    until("a save in the store", || (store("as_of_run") == 2).then_some(()));
+    goes_on(s.run("echo $x").prints("1\n"));
+    goes_on(s.python("print(x)").prints("2\n"));
 }
 
 #[test]
@@ -64,18 +115,90 @@ fn a_run_that_removes_the_memory_of_its_session_is_answered_as_it_ended() {
     let h = harness!();
     for shell in Harness::shells(&["bash", "zsh", "sh"]) {
         let s = h.session_of(shell);
+        let text = format!("x=1; rm -rf {}; echo out; (exit 3)", s.memory().display());
+        goes_on(s.run(&text).exits(3).prints("out\n"));
+        s.run("echo $? $x; sleep 1000 &").exits(0).prints("3 1\n").is_kept();
+        // There is more to report of these.
+        goes_on(s.run(&text).exits(3).prints("out\n"));
+        goes_on(s.run_with(&["--pty"], &text).exits(3).prints("out\r\n"));
+        s.run("echo $? $x").exits(0).prints("3 1\n").is_kept();
+    }
+    let s = h.session();
+    let text = format!("x = 1; {}print('out')", in_python(&s));
+    goes_on(s.python(text).exits(0).prints("out\n"));
+    s.python("print(x)").exits(0).prints("1\n").is_kept();
+    let text = format!(
+        "let x = 1; fs.rmSync({:?}, {{recursive: true, maxRetries: 9}}); x + 1",
+        s.memory()
+    );
+    goes_on(s.run_in("node", text).exits(0).has("result", "2"));
+    s.run_in("node", "x").exits(0).is_kept();
+}
+
+/// Its traceback is the work of a part that no run before has needed.
+#[test]
+fn a_run_of_python_that_removes_its_memory_fails_as_it_would_have() {
+    let h = harness!();
+    let s = h.session();
+    let text = format!("{}1 / 0", in_python(&s));
+    let answer = s.python(text).exits(1);
+    assert!(answer.stderr().contains("ZeroDivisionError: division by zero"), "{}", answer.stderr());
+    goes_on(answer);
+}
+
+#[test]
+fn a_shell_that_removes_its_memory_and_exits_is_brought_back_and_told() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh", "sh"]) {
+        let s = h.session_of(shell);
         s.run("x=1").exits(0);
         s.wait_captured(1);
-        let text = format!("rm -rf {}; echo out; (exit 3)", s.memory().display());
-        let answer = s.run(text).exits(3).prints("out\n").is_restored_as_of(1);
+        let text = format!("rm -rf {}; exit 3", s.memory().display());
+        // As of this run, if the directory is there again by then, else of the one before.
+        let answer = s.run(text).exits(3);
         assert!(answer.notes().contains(TOLD), "{shell}: {}", answer.notes());
         s.run("echo $x").exits(0).prints("1\n").is_kept();
     }
-    let s = h.session();
-    let text = format!("import shutil; shutil.rmtree({:?}); print('out')", s.memory());
-    let answer = s.python(text).exits(0).prints("out\n").is_fresh();
-    assert!(answer.notes().contains(TOLD), "{}", answer.notes());
-    s.python("print(1)").exits(0).prints("1\n").is_kept();
+}
+
+#[test]
+fn runs_that_go_on_while_their_memory_is_removed_end_as_they_would_have() {
+    let h = harness!();
+    let gate = h.path("gate");
+    let waits = |language: &str| match language {
+        "python" => {
+            format!("x = 1; import sys; v = open({gate:?}).read(); print(v, end=''); sys.exit(3)")
+        }
+        "node" => format!(
+            "var x = 1; process.stdout.write(require('fs').readFileSync({gate:?})); process.exit(3)"
+        ),
+        _ => format!("x=1; cat {}; (exit 3)", gate.display()),
+    };
+    let languages = Harness::shells(&["bash", "zsh", "sh"]).into_iter().chain(["python", "node"]);
+    for language in languages {
+        let _ = std::fs::remove_file(&gate);
+        assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
+        let s = h.session();
+        s.run_in(language, "0").exits(if language == "python" || language == "node" {
+            0
+        } else {
+            127
+        });
+        let text = waits(language);
+        let client = s.begin_with(&["--language", language], &text);
+        // It opens when the run does.
+        let mut writer = std::fs::File::options().write(true).open(&gate).unwrap();
+        remove_memory(&s);
+        std::io::Write::write_all(&mut writer, b"out\n").unwrap();
+        drop(writer);
+        goes_on(s.answer(client, &text).exits(3).prints("out\n"));
+        let show = match language {
+            "python" => "print(x)",
+            "node" => "console.log(x)",
+            _ => "echo $x",
+        };
+        s.run_in(language, show).prints("1\n").is_kept();
+    }
 }
 
 #[test]
@@ -83,43 +206,115 @@ fn whatever_is_asked_first_brings_a_removed_memory_back() {
     let h = harness!();
     let s = h.session();
     s.run("x=1").exits(0);
-    s.wait_captured(1);
-    for word in ["state", "checkpoint"] {
+    s.python("x = (i for i in range(9))").exits(0);
+    for word in ["state", "checkpoint", "fork"] {
         remove_memory(&s);
         let asked = h.sessile(&[word, s.id()]).json();
         assert!(asked.get("error").is_none(), "{asked}");
-        let answer = s.run("echo $x").exits(0).prints("1\n");
-        assert!(answer.notes().contains(TOLD), "{word}: {}", answer.notes());
-        s.wait_captured(answer.run());
+        goes_on(s.run("echo $x").exits(0).prints("1\n"));
+        goes_on(s.python("print(next(x) >= 0)").exits(0).prints("True\n"));
     }
+}
+
+#[test]
+fn a_checkpoint_outlives_the_memory() {
+    let h = harness!();
+    let s = h.session();
+    s.run("x=1");
+    s.python("g = (i for i in range(9)); next(g)").exits(0);
+    s.run_in("node", "let x = 1").exits(0);
+    s.checkpoint(&["--name", "here"]);
+    s.run("x=2");
+    s.python("list(g)");
+    remove_memory(&s);
+    s.rewind(&["here"]);
+    s.run("echo $x").prints("1\n");
+    s.python("print(next(g))").prints("1\n");
+    // In a kernel that is a copy, too.
+    remove_memory(&s);
+    goes_on(s.python("print(next(g))").prints("2\n"));
 }
 
 #[test]
 fn a_run_that_moves_the_memory_of_its_session_is_told_what_happened() {
     let h = harness!();
     let s = h.session();
-    s.run("x=1").exits(0);
-    s.wait_captured(1);
     let memory = s.memory();
     let moved = format!("{}.moved", memory.display());
-    let answer = s.run(format!("mv {} {moved}; (exit 3)", memory.display())).exits(3);
-    assert!(answer.notes().contains(TOLD), "{}", answer.notes());
+    let answer = s.run(format!("x=1; mv {} {moved}; (exit 3)", memory.display())).exits(3);
     assert!(!answer.notes().contains("builtin"), "{}", answer.notes());
+    goes_on(answer);
     s.run("echo $x").exits(0).prints("1\n").is_kept();
+    std::fs::remove_dir_all(&moved).unwrap();
+    s.python("x = iter('ab')").exits(0);
+    std::fs::rename(&memory, &moved).unwrap();
+    goes_on(s.python("print(next(x))").prints("a\n"));
     std::fs::remove_dir_all(moved).unwrap();
 }
 
+/// Without them a run cannot begin, and fails.
 #[test]
-fn a_reset_and_a_fork_work_although_the_memory_was_removed() {
+fn single_files_that_were_removed_come_back() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh", "sh"]) {
+        let s = h.session_of(shell);
+        s.run("x=1").exits(0);
+        let kernel = std::fs::read_dir(s.memory()).unwrap().next().unwrap().unwrap().path();
+        std::fs::remove_file(kernel.join("c")).unwrap();
+        goes_on(s.run("echo never").prints(""));
+        s.run("echo $x").exits(0).prints("1\n").is_kept();
+    }
+    let s = h.session();
+    s.python("x = 1").exits(0);
+    for name in ["o", "e"] {
+        std::fs::remove_file(s.memory().join("p").join(name)).unwrap();
+        goes_on(s.python("print('never')").exits(1).prints(""));
+        s.python("print(x)").exits(0).prints("1\n").is_kept();
+    }
+}
+
+#[test]
+fn forks_go_on_although_the_memory_of_their_family_was_removed() {
     let h = harness!();
     let s = h.session();
     s.run("x=1").exits(0);
-    s.wait_captured(1);
-    remove_memory(&s);
+    s.python("g = (i for i in range(9))").exits(0);
     let fork = s.fork();
     fork.run("echo $x").exits(0).prints("1\n");
+    fork.python("print(next(g))").prints("0\n");
+    for n in 1..3 {
+        remove_memory(&s);
+        goes_on(fork.run("echo $x").exits(0).prints("1\n"));
+        goes_on(fork.python("print(next(g))").prints(&format!("{n}\n")));
+        goes_on(s.run("echo $x").exits(0).prints("1\n"));
+        goes_on(s.python("print(next(g))").prints(&format!("{}\n", n - 1)));
+    }
+}
+
+#[test]
+fn a_reset_works_although_the_memory_was_removed() {
+    let h = harness!();
+    let s = h.session();
+    s.run("x=1").exits(0);
     remove_memory(&s);
-    fork.run("echo ok").exits(0).prints("ok\n");
     s.sessile("reset").exits(0);
-    s.run("echo ok").exits(0).prints("ok\n");
+    s.run("echo ok$x").exits(0).prints("ok\n");
+}
+
+/// Its kernels see the directory that was removed for good, and make way for others.
+#[test]
+fn a_session_in_a_sandbox_goes_on_from_its_state() {
+    let h = harness!();
+    let s = h.session_with(&["--sandbox"]);
+    s.run("x=1").exits(0);
+    s.wait_captured(1);
+    remove_memory(&s);
+    let answer = s.run("echo $x").exits(0).prints("1\n").is_restored_as_of(1);
+    assert!(answer.notes().contains(TOLD), "{}", answer.notes());
+    assert_eq!(s.run("echo $x").prints("1\n").is_kept().notes(), "");
+    s.python("x = 1").exits(0);
+    remove_memory(&s);
+    s.run("true").exits(0);
+    let answer = s.python("'x' in globals()").is_fresh().has("result", "False");
+    assert!(answer.notes().contains(TOLD), "{}", answer.notes());
 }

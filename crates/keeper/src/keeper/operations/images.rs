@@ -84,6 +84,7 @@ impl Images {
 impl Keeper {
     /// Asks a live kernel for a copy of itself.
     pub(super) fn copy(&mut self, language: Language, copy: &Copy<'_>) -> io::Result<()> {
+        self.renew_directory(language, None)?;
         let live = self.kernels.live.get_mut(&language).ok_or(io::ErrorKind::NotFound)?;
         live.kernel.copy(copy)
     }
@@ -120,6 +121,7 @@ impl Keeper {
 
     fn try_dump_to_image(&mut self, image: ImageId, language: Language) -> io::Result<PathBuf> {
         let path = self.home.dumps().for_image(&format!("{}-{language}", image.0))?;
+        self.renew_directory(language, None)?;
         let live = self.kernels.live.get_mut(&language).ok_or(io::ErrorKind::NotFound)?;
         live.kernel.dump(&path)?;
         Ok(path)

@@ -44,7 +44,7 @@ impl Keeper {
         caller: Caller,
         order: Order,
     ) -> Result<Option<Answer>, Failure> {
-        self.replace_all_without_directory();
+        self.mend_directories();
         let request = self.new_request(caller);
         self.operate(Event::Asked { request, order });
         Ok(None)
@@ -60,7 +60,7 @@ impl Keeper {
             let message = "the path of a file to save to is absolute";
             return Err(Failure::new(Code::BadRequest, message));
         }
-        self.replace_all_without_directory();
+        self.mend_directories();
         let request = self.new_request(caller);
         self.operate(Event::SaveAsked { request, order });
         Ok(None)

@@ -193,9 +193,9 @@ impl Keeper {
             work: Work::Gathering,
         });
         self.operate_all(news);
-        // A kernel without its directory would never answer: the save fails now, and a
-        // durable session's next one has what a new kernel starts from.
-        self.replace_all_without_directory();
+        // A kernel that has lost its directory for good would never answer: the save fails
+        // now, and a durable session's next one has what a new kernel starts from.
+        self.mend_directories();
     }
 
     /// Orders a dump from a kernel. Returns its path, or none if the kernel has no dumps.
@@ -204,6 +204,7 @@ impl Keeper {
         let number = self.operations.saves.last_dump;
         let path = self.home.dumps().for_save(&format!("{number}-{language}"));
         let path = path.map_err(|error| Failure::from_error(Code::Storage, &error))?;
+        let _ = self.renew_directory(language, None);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return Ok(None);
         };

@@ -18,6 +18,9 @@ const { Worker } = require('node:worker_threads');
 const safe = require('./safe.js');
 const files = require('./files.js');
 
+// Read now: a thread reads its file when it is up, and somebody may have removed it.
+const WATCHER = files.readText(path.join(__dirname, 'watcher.js'));
+
 const RUN = 0;
 const VERDICT = 1;
 const QUEUED = 2;
@@ -96,7 +99,8 @@ function beforeWatching() {
 function watchSignals() {
   if (watcher !== null) return;
   try {
-    watcher = new Worker(path.join(__dirname, 'watcher.js'), {
+    watcher = new Worker(WATCHER, {
+      eval: true,
       workerData: { memory: cells.buffer, hook: HOOK, word, target },
       // A warning would be a message, which would count as something alive.
       execArgv: ['--expose-internals', '--no-warnings'],

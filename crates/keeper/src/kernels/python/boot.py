@@ -25,6 +25,7 @@ modules written in C; leave a trace in the user's namespace.
 import builtins
 import os
 import sys
+from time import sleep
 
 # Parts that work on the user's behalf (a write, a repr): an interrupt may strike inside
 # them. Everywhere else in the driver it is only noted.
@@ -34,6 +35,8 @@ INTERRUPTIBLE = ("display", "errors", "magics", "streams")
 # back.
 GAP = b"\n\n\n"
 WITHOUT_DOCSTRINGS = 2
+# In seconds: the keeper looks at a run every 3.2 at the least.
+WAITS = (0.01,) * 500 + (None,)
 # Attributes of a module that no part needs: `seals` compares all that exist.
 UNUSED = ("__doc__", "__loader__", "__package__", "__spec__")
 
@@ -82,8 +85,16 @@ def make_loader(folder):
         return part
 
     def read(name):
-        with open_file(folder + "/" + name + ".py", "rb") as file:
-            return file.read()
+        """A file that somebody has removed comes back: the keeper notices that the
+        directory is gone, and makes it anew."""
+        for wait in WAITS:
+            try:
+                with open_file(folder + "/" + name + ".py", "rb") as file:
+                    return file.read()
+            except FileNotFoundError:
+                if wait is None:
+                    raise
+                sleep(wait)
 
     def fill(space, text, name):
         line = 0

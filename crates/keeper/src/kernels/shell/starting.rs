@@ -25,7 +25,7 @@ impl Shell {
     pub(in crate::kernels) fn prepare(
         language: Language,
         (directory, outside): (&Path, &Path),
-        orders: OwnedFd,
+        (orders, spare): (OwnedFd, Option<String>),
         program: &Path,
         previous: Previous<'_>,
     ) -> io::Result<(Self, Invocation)> {
@@ -40,6 +40,7 @@ impl Shell {
             outside: outside.to_owned(),
             orders,
             orders_path: directory.join("t").display().to_string(),
+            spare,
             text: RewrittenFile::create(&directory.join("c"))?,
             own_name: Rc::new(OwnName::new(
                 program.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
@@ -81,18 +82,23 @@ impl Shell {
             write_file(&directory.join("restore"), text.as_bytes())?;
             let _ = writeln!(boot, "{}", dialect.restore(&shell.dir));
         }
-        shell.install()?;
-        if dialect.hides_functions() {
-            shell.name_functions()?;
-        }
-        // Here already, so that the user's umask is not its mode.
-        write_file(&shell.left("w/int"), b"")?;
+        shell.fill_directory()?;
         shell.keep_status(previous.status);
         // `!`, because of `set -e`: see `prompt` for what follows a failure.
         let _ = writeln!(boot, "! {}", shell.ready_line(shell.calls));
         shell.send(&boot)?;
         let args = dialect.arguments().iter().map(Into::into).collect();
         Ok((shell, Invocation { args, stdin: Some(directory.join("t")), env: Vec::new() }))
+    }
+
+    /// Puts everything into its directory that has to be there before a run.
+    pub(super) fn fill_directory(&self) -> io::Result<()> {
+        self.install()?;
+        if self.dialect.hides_functions() {
+            self.name_functions()?;
+        }
+        // Here already, so that the user's umask is not its mode.
+        write_file(&self.left("w/int"), b"")
     }
 
     /// Puts the scripts that the shell reads into its directory.

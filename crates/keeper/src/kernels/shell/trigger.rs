@@ -50,6 +50,17 @@ impl Shell {
         done_line(secret, calls, &self.dir)
     }
 
+    /// Returns a line that still reports when the text has removed the shell's directory. The
+    /// report of most runs does without, to be short: the shell can be asked for it again if
+    /// nothing came after it (`prompt`).
+    fn for_sure(&self, line: &str, calls: BuiltinCalls) -> String {
+        match &self.spare {
+            // `$_` is the last word of the command before, which was not carried out.
+            Some(way) => format!("{line} || {} \"$_\" >{way}", calls.echo),
+            None => line.to_owned(),
+        }
+    }
+
     /// Returns the lines that make the shell run the contents of `c`, and answer the
     /// questions about jobs after it.
     pub(super) fn trigger(
@@ -80,8 +91,10 @@ impl Shell {
             }
             None => (self.calls, String::new()),
         };
-        let report = self.report_line(secret, calls) + &env.after;
-        let done = self.done_line(secret, calls);
+        let report = self.report_line(secret, calls);
+        let report_for_sure = self.for_sure(&report, calls) + &env.after;
+        let report = report + &env.after;
+        let done = self.for_sure(&self.done_line(secret, calls), calls);
         let streams = match order.terminal {
             Some(terminal) => format!(">{0} 2>{0}", terminal.path),
             None => {
@@ -112,12 +125,16 @@ impl Shell {
                 }
                 let source = source(format!("{sourcing} {streams}"));
                 let before = format!("{prelude}{source}\n");
+                let report = match ends_with {
+                    EndsWith::Report if order.terminal.is_none() => report,
+                    EndsWith::Report | EndsWith::Done => report_for_sure,
+                };
                 Trigger::new(before, &format!("{report}{after}\n"), ends_with)
             }
             // In one line, so that no prompt comes between. The second line is for the
             // case that the first was aborted.
             Form::Replaced => {
-                let (report, source) = (self.untraced(&report), source(sourcing));
+                let (report, source) = (self.untraced(&report_for_sure), source(sourcing));
                 Trigger::new(
                     format!("{prelude}{exec} {streams}{sure};{source};"),
                     &format!(

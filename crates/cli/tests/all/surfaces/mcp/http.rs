@@ -18,13 +18,18 @@ fn call(id: u64, arguments: &Value) -> Value {
 }
 
 #[test]
-fn a_body_that_is_no_json_is_a_parse_error() {
+fn a_body_that_is_no_message_is_told_so() {
     let h = harness!();
     let server = Server::start(&h, &[]);
     let authorization = format!("Bearer {}", server.token);
     let reply = server.post_text(&[("Authorization", &authorization)], "{oops");
     assert_eq!(reply.status, 400);
     assert_eq!(reply.messages()[0]["error"]["code"], -32700);
+    for other in ["[1, 2]", "{\"foo\": 1}", "{\"id\": 1, \"method\": \"ping\"}"] {
+        let reply = server.post_text(&[("Authorization", &authorization)], other);
+        assert_eq!(reply.status, 400, "{other}");
+        assert_eq!(reply.messages()[0]["error"]["code"], -32600, "{other}");
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn a_client_finds_out_what_there_is() {
 }
 
 #[test]
-fn a_line_that_is_no_json_is_a_parse_error() {
+fn a_line_that_is_no_message_is_told_so() {
     let h = harness!();
     let mut peer = Peer::start(&h, &[]);
     assert_eq!(peer.exec("x=41"), "");
@@ -41,8 +41,25 @@ fn a_line_that_is_no_json_is_a_parse_error() {
         assert_eq!(told["error"]["code"], -32700, "{line}: {told}");
         assert!(told["error"]["message"].as_str().unwrap().starts_with("Parse error"), "{told}");
     }
+    for line in ["[1, 2]", "{\"foo\": 1}"] {
+        peer.write_line(line);
+        assert_eq!(peer.notification()["error"]["code"], -32600, "{line}");
+    }
     peer.write_line("");
     assert_eq!(peer.exec("echo $x"), "41\n");
+    peer.close();
+}
+
+#[test]
+fn params_that_do_not_fit_a_method_are_told_from_a_method_that_is_not_there() {
+    let h = harness!();
+    let mut peer = Peer::start(&h, &[]);
+    for params in [json!({}), json!({"name": 5}), json!({"name": "runtime", "arguments": [1]})] {
+        let id = peer.request("tools/call", params.clone());
+        assert_eq!(peer.reply(id)["error"]["code"], -32602, "{params}");
+    }
+    let id = peer.request("tools/nothing", json!({}));
+    assert_eq!(peer.reply(id)["error"]["code"], -32601);
     peer.close();
 }
 

@@ -112,9 +112,11 @@ impl Dialect for Dash {
         false
     }
 
+    /// In braces, because a redirection of a special builtin that fails would end the
+    /// shell.
     fn capture(&self, dir: &str, as_of: RunNo) -> String {
         format!(
-            "\\trap >|{dir}/w/x{as_of}; ( ( \\set -- w/x{as_of} \"$@\"; \\. {dir}/capture; \
+            "{{ \\trap; }} >|{dir}/w/x{as_of}; ( ( \\set -- w/x{as_of} \"$@\"; \\. {dir}/capture; \
              \\command echo \"c {as_of}\" >{dir}/s ) & ) 9<{dir}/capture </dev/null 2>/dev/null\n"
         )
     }
@@ -170,6 +172,7 @@ impl Dialect for Dash {
     }
 }
 
+/// In braces for the same reason as above.
 fn last_capture(dir: &str, listing: Option<&str>, guard: Guard) -> String {
     let listing = listing.map(|word| format!("\\command printf '%s\\n' {word} >>{dir}/w/final; "));
     let clear = match guard {
@@ -177,7 +180,7 @@ fn last_capture(dir: &str, listing: Option<&str>, guard: Guard) -> String {
         Guard::Off => "",
     };
     format!(
-        "\\trap >|{dir}/w/final; {}( {clear}\\set -- w/final \"$@\"; \\. {dir}/capture ) \
+        "{{ \\trap; }} >|{dir}/w/final; {}( {clear}\\set -- w/final \"$@\"; \\. {dir}/capture ) \
          </dev/null >/dev/null",
         listing.unwrap_or_default()
     )

@@ -8,7 +8,7 @@
 __sessile_args=("$@")
 function __sessile_bye {
     @HUSH@
-    [[ -e @DIR@/w/final ]] || { \builtin trap } 2>/dev/null > >(
+    [[ -e @DIR@/w/final || ! -d @DIR@/w ]] || { \builtin trap } 2>/dev/null > >(
         \builtin set -- "${__sessile_args[@]}"
         \builtin unset __sessile_args
         zshexit_functions=("${(@)zshexit_functions:#__sessile_bye}")

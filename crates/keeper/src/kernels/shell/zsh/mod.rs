@@ -191,7 +191,10 @@ impl Dialect for Zsh {
     /// A word and not a comment, which zsh would drop; braces make zsh wait for the
     /// process.
     fn exit_trap(&self, dir: &str) -> String {
-        format!("{HUSH}; {{ \\builtin trap }} 2>/dev/null > >({})", last_capture(dir, "w/final"))
+        // Where its directory was removed, that process ends too soon, and zsh with 13 at
+        // the broken pipe.
+        let capture = last_capture(dir, "w/final");
+        format!("{HUSH}; [[ ! -d {dir}/w ]] || {{ \\builtin trap }} 2>/dev/null > >({capture})")
     }
 
     fn last_capture(&self, dir: &str, _: Option<&str>, _: Guard) -> String {
