@@ -135,7 +135,11 @@ impl Keeper {
         if is_without_directory {
             let _ = self.renew_directory(language, run);
         } else if self.move_in(language).is_ok() {
-            self.add_note(language, run, told("the command of this run may not have been carried out"));
+            self.add_note(
+                language,
+                run,
+                told("the command of this run may not have been carried out"),
+            );
         }
         false
     }
