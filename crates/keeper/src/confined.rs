@@ -4,6 +4,7 @@
 //! process is killed, all processes inside end with it; the next kernel gets a new
 //! sandbox with the same layer.
 
+use crate::processes;
 use rustix::process::Pid;
 use sessile_proc::Process;
 use sessile_protocol::{Boot, Code, Failure, OwnNetwork};
@@ -238,7 +239,6 @@ impl Confined {
         let number = inside.as_raw_nonzero().get();
         let init = self.sandbox().init();
         let me = rustix::process::getpid();
-        let candidates = crate::processes::descendants(me).into_iter();
         // Processes outside, or in a sandbox of their own, may have the same pid.
         let inside = namespace_of(init)?;
         let is_it = |pid: &Pid| {
@@ -246,7 +246,10 @@ impl Confined {
                 && inner_number(*pid) == Some(number)
                 && namespace_of(*pid).as_ref() == Some(&inside)
         };
-        let found = candidates.into_iter().find(is_it)?;
+        // A process in between may end during a walk: its children then have another parent,
+        // whose children were listed before. The next walk finds them.
+        let walk = || processes::descendants(me).into_iter().find(is_it);
+        let found = (0..processes::LOOKS).find_map(|_| walk())?;
         self.known.borrow_mut().insert(number, found);
         Some(found)
     }

@@ -98,7 +98,8 @@ pub(crate) fn is_below(pid: Pid, above: Pid) -> bool {
     (0..LOOKS).any(|_| leads_to(pid, above))
 }
 
-const LOOKS: u32 = 5;
+/// How often the process tree is read: each reading may miss what changes meanwhile.
+pub(crate) const LOOKS: u32 = 5;
 
 fn leads_to(pid: Pid, above: Pid) -> bool {
     let mut at = Some(pid);
