@@ -81,13 +81,6 @@ struct Clearing {
     whose: Option<RunNo>,
     rounds: u32,
     ended: usize,
-    then: Then,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Then {
-    See,
-    Stop,
 }
 
 /// The run whose processes use up most of the limit.
@@ -138,7 +131,7 @@ impl Keeper {
         // If the run was forced to end, its leftovers would only grow again.
         let stage = match ended.force {
             Force::Signals | Force::SignalsInCrowd => {
-                Stage::Ending(Clearing { whose: ended.run, rounds: 0, ended: 0, then: Then::See })
+                Stage::Ending(Clearing { whose: ended.run, rounds: 0, ended: 0 })
             }
             Force::None => Stage::Seeing { before: self.count(signs), cleared: None, watches: 1 },
         };
@@ -238,7 +231,7 @@ impl Keeper {
                     }
                     return Next::Done(watch.told.take());
                 }
-                Clearing { whose: crowd.run, rounds: 0, ended: 0, then: Then::Stop }
+                Clearing { whose: crowd.run, rounds: 0, ended: 0 }
             }
             Stage::Ending(clearing) => clearing,
         };
@@ -252,14 +245,10 @@ impl Keeper {
             return Next::LookAgain(PAUSE);
         }
         watch.told = clearing.note(watch.limit).or(watch.told.take());
-        match clearing.then {
-            Then::Stop => Next::Done(watch.told.take()),
-            Then::See => {
-                let before = self.count(watch.signs);
-                watch.stage = Stage::Seeing { before, cleared: Some(clearing), watches: 1 };
-                Next::LookAgain(WATCH)
-            }
-        }
+        // A process that was just being started shows only now, and would grow again.
+        let before = self.count(watch.signs);
+        watch.stage = Stage::Seeing { before, cleared: Some(clearing), watches: 1 };
+        Next::LookAgain(WATCH)
     }
 
     fn count(&self, signs: Signs) -> u64 {
