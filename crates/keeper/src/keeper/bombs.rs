@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal};
 use sessile_protocol::{Language, RunNo};
 use sessile_sandbox::limits::Mechanism;
 use sessile_session::Tick;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Time within which a fork bomb has tried again, or has used the processor: longer than
 /// the tenth of a second for which a CPU limit may suspend it. Only a run that met the
@@ -29,7 +29,9 @@ const WATCHES: u32 = 40;
 /// there are none.
 const LOOKS: u32 = 20;
 
-const ROUNDS: u32 = 20;
+/// How often what is left is killed, with pauses: a second or two in all. On a busy machine
+/// a killed process waits for the processor before it ends.
+const ROUNDS: u32 = 200;
 const PAUSE: Tick = 5;
 
 /// How a run has ended, as far as it matters here.
@@ -49,6 +51,8 @@ pub(super) struct Watch {
     limit: u64,
     signs: Signs,
     stage: Stage,
+    /// Processes that were killed. Some of them may not have ended yet.
+    killed: HashSet<Pid>,
     /// The note to add to the run.
     told: Option<String>,
 }
@@ -135,7 +139,7 @@ impl Keeper {
             }
             Force::None => Stage::Seeing { before: self.count(signs), cleared: None, watches: 1 },
         };
-        Some(Watch { run: ended.run, limit, signs, stage, told: None })
+        Some(Watch { run: ended.run, limit, signs, stage, killed: HashSet::new(), told: None })
     }
 
     /// Whether at least half of the allowed processes exist, under a mechanism that does
@@ -238,7 +242,8 @@ impl Keeper {
         let stopped = self.stop_all_of(clearing.whose);
         if !stopped.is_empty() && clearing.rounds < ROUNDS {
             processes::signal(&stopped, Signal::KILL);
-            let (rounds, ended) = (clearing.rounds + 1, clearing.ended + stopped.len());
+            let fresh = stopped.into_iter().filter(|pid| watch.killed.insert(*pid)).count();
+            let (rounds, ended) = (clearing.rounds + 1, clearing.ended + fresh);
             watch.stage = Stage::Ending(Clearing { rounds, ended, ..clearing });
             // By the next look it is known which run the processes belong to that were
             // just starting or about to end.
