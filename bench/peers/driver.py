@@ -14,6 +14,9 @@ import sys
 import time
 from dataclasses import dataclass
 
+# Seconds without a run, before an idle session's memory is measured.
+IDLE = 12
+
 
 @dataclass
 class Answer:
@@ -160,6 +163,8 @@ class Driver:
         await self.open(sessions)
         for session in self.sessions:
             await self.peer.run(session, code)
+        # Some give memory back when they have been idle for a while.
+        await asyncio.sleep(IDLE)
         total = sum(proportional_kilobytes(pid) for pid in self.peer.processes())
         return {"kilobytes": total / sessions}
 

@@ -105,7 +105,7 @@ impl Serve {
             .with_store(config.store.clone())
             .with_inherited(config.inherited.clone())
             .with_hidden(config.models.iter().filter_map(Model::key_variable).collect());
-        runtime.spawn(memory::give_back_after_start());
+        runtime.spawn(memory::give_back_when_idle());
         let outcome = runtime.block_on(async {
             match self.local {
                 true => serve_locally(config, launcher, self.idle_exit).await,
