@@ -37,6 +37,10 @@ const WATCHES: u32 = 40;
 const SOON: Tick = 150;
 const LATER: Tick = 1000;
 
+/// A check takes at most this part of the keeper's time: there may be thousands of
+/// processes.
+const SHARE: Tick = 20;
+
 /// Each look finds the processes that were started during the last one. At the limit
 /// there are none.
 const LOOKS: u32 = 20;
@@ -100,8 +104,19 @@ pub(super) struct Guard {
 #[derive(Clone, Copy, Debug)]
 struct Clearing {
     whose: Option<RunNo>,
+    scope: Scope,
     rounds: u32,
     ended: usize,
+}
+
+/// Which processes are ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// Those that the run has left.
+    Run,
+    /// Orphans that run the same command as well: a bomb whose processes end after they
+    /// have started others goes on in other runs.
+    Alike,
 }
 
 /// What to do after a look.
@@ -138,7 +153,9 @@ impl Keeper {
         }
         // If the run was forced to end, its leftovers would only grow again.
         let stage = match ended.force {
-            Force::Signals | Force::SignalsInCrowd => Stage::Ending(Clearing::of(ended.run)),
+            Force::Signals | Force::SignalsInCrowd => {
+                Stage::Ending(Clearing::of(ended.run, Scope::Run))
+            }
             Force::None => Stage::Seeing { cleared: None, watches: 1 },
         };
         Some(Watch::new(ended.run, self.survey(ended.run)?, stage))
@@ -229,7 +246,7 @@ impl Keeper {
         let clearing = match stage {
             Stage::Seeing { cleared: Some(clearing), watches: _ }
                 if clearing.rounds < ROUNDS
-                    && !self.processes_to_end(clearing.whose, watch).is_empty() =>
+                    && !self.processes_to_end(clearing, watch).is_empty() =>
             {
                 clearing
             }
@@ -237,7 +254,7 @@ impl Keeper {
                 let now = self.survey(watch.run);
                 let finding = now.map(|now| now.compared_with(&watch.before));
                 match finding {
-                    Some(Finding::GoesOn(run)) => Clearing::of(run),
+                    Some(Finding::GoesOn(run)) => Clearing::of(run, Scope::Alike),
                     Some(Finding::Waits) if watches < WATCHES => {
                         watch.stage = Stage::Seeing { cleared, watches: watches + 1 };
                         return Next::LookAgain(WATCH);
@@ -249,7 +266,7 @@ impl Keeper {
             }
             Stage::Ending(clearing) => clearing,
         };
-        let stopped = self.stop_all_of(clearing.whose, watch);
+        let stopped = self.stop_all_of(clearing, watch);
         if !stopped.is_empty() && clearing.rounds < ROUNDS {
             processes::signal(&stopped, Signal::KILL);
             let fresh = stopped.into_iter().filter(|pid| watch.killed.insert(*pid)).count();
@@ -269,8 +286,9 @@ impl Keeper {
     /// Starts the checks when something begins to wait.
     pub(super) fn guard_against_bombs(&mut self) {
         let confined = self.home.confined.as_ref();
-        if confined.is_some_and(|confined| confined.limits().pids.is_some()) {
-            self.deadlines.set_earlier(Deadline::Crowd, self.now() + SOON);
+        let is_limited = confined.is_some_and(|confined| confined.limits().pids.is_some());
+        if is_limited && !self.deadlines.is_set(Deadline::Crowd) {
+            self.deadlines.set(Deadline::Crowd, self.now() + SOON);
         }
     }
 
@@ -289,6 +307,7 @@ impl Keeper {
             self.guard.before = None;
             return;
         }
+        let begun = self.now();
         let pause = match self.find_bomb() {
             Some(watch) => {
                 self.guard.clearing = Some(Box::new(watch));
@@ -297,7 +316,8 @@ impl Keeper {
             None if self.guard.before.is_some() => SOON,
             None => LATER,
         };
-        self.deadlines.set(Deadline::Crowd, self.now() + pause);
+        let now = self.now();
+        self.deadlines.set(Deadline::Crowd, now + pause.max(SHARE * (now - begun)));
     }
 
     /// Returns a watch that ends the leftovers which were found to hold the limit.
@@ -311,7 +331,7 @@ impl Keeper {
         let finding = before.map(|before| survey.compared_with(&before));
         let found = self.guard.finds.add(finding.unwrap_or(Finding::Nothing), self.now());
         if let Some(run) = found {
-            return Some(Watch::new(None, survey, Stage::Ending(Clearing::of(run))));
+            return Some(Watch::new(None, survey, Stage::Ending(Clearing::of(run, Scope::Alike))));
         }
         let goes_on = matches!(finding, Some(Finding::GoesOn(_) | Finding::Waits));
         self.guard.before = (is_suspect || goes_on).then_some(survey);
@@ -397,17 +417,16 @@ impl Keeper {
         tree.parent().is_some_and(|pid| self.kernels.has_pid(pid))
     }
 
-    /// Returns what a run has left. Processes of which it is not known whose they are
-    /// are taken for its, and so are those without a parent that run the same command: a
-    /// bomb whose processes end after they have started others goes on in other runs.
-    fn processes_to_end(&self, run: Option<RunNo>, watch: &mut Watch) -> Vec<Pid> {
-        let (its, others): (Vec<Tree>, Vec<Tree>) = self
-            .leftovers(watch.run)
-            .into_iter()
-            .partition(|tree| tree.run().is_none() || tree.run() == run);
+    /// Returns what is to be ended. Processes of which it is not known whose they are are
+    /// taken for those of the run.
+    fn processes_to_end(&self, clearing: Clearing, watch: &mut Watch) -> Vec<Pid> {
+        let is_its = |tree: &Tree| tree.run().is_none() || tree.run() == clearing.whose;
+        let (its, others): (Vec<Tree>, Vec<Tree>) =
+            self.leftovers(watch.run).into_iter().partition(is_its);
         watch.commands.extend(its.iter().filter_map(Tree::command_line));
         let is_same = |tree: &Tree| {
-            !self.is_child_of_kernel(tree)
+            clearing.scope == Scope::Alike
+                && !self.is_child_of_kernel(tree)
                 && tree.command_line().is_some_and(|line| watch.commands.contains(&line))
         };
         let others = others.into_iter().filter(is_same);
@@ -417,10 +436,10 @@ impl Keeper {
 
     /// Stops all that is to be ended. A stopped process starts nothing; a killed one
     /// makes room for another.
-    fn stop_all_of(&self, run: Option<RunNo>, watch: &mut Watch) -> Vec<Pid> {
+    fn stop_all_of(&self, clearing: Clearing, watch: &mut Watch) -> Vec<Pid> {
         let mut known = Vec::new();
         for _ in 0..LOOKS {
-            let found = self.processes_to_end(run, watch);
+            let found = self.processes_to_end(clearing, watch);
             if found.iter().all(|pid| known.contains(pid)) {
                 return found;
             }
@@ -438,8 +457,8 @@ impl Watch {
 }
 
 impl Clearing {
-    fn of(whose: Option<RunNo>) -> Self {
-        Self { whose, rounds: 0, ended: 0 }
+    fn of(whose: Option<RunNo>, scope: Scope) -> Self {
+        Self { whose, scope, rounds: 0, ended: 0 }
     }
 
     fn note(self, limit: u64) -> Option<String> {
