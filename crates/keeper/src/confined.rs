@@ -6,7 +6,7 @@
 
 use crate::processes;
 use rustix::process::Pid;
-use sessile_proc::Process;
+use sessile_proc::{Process, Stat};
 use sessile_protocol::{Boot, Code, Failure, OwnNetwork};
 use sessile_sandbox::Policy;
 use sessile_sandbox::apply::{End, Sandbox};
@@ -271,6 +271,26 @@ impl Confined {
             }
         }
         Ok(false)
+    }
+
+    /// Returns the number of processes and threads that `RLIMIT_NPROC` counts: those
+    /// inside, including ended ones that were not reaped, and attendants outside that
+    /// belong to its user namespace.
+    pub(crate) fn tasks(&self) -> u64 {
+        let sandbox = self.sandbox();
+        let own = sandbox.outside(Path::new("/proc"));
+        let threads = |stat: Option<Stat>| stat.map_or(1, |stat| stat.threads.max(1));
+        let inside = std::fs::read_dir(own).into_iter().flatten().filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let _: u32 = path.file_name()?.to_str()?.parse().ok()?;
+            let text = std::fs::read_to_string(path.join("stat")).ok();
+            Some(threads(text.and_then(|text| Stat::parse(&text))))
+        });
+        let users =
+            |pid: Pid| std::fs::read_link(format!("/proc/{}/ns/user", pid.as_raw_nonzero())).ok();
+        let theirs = users(sandbox.init());
+        let outside = sandbox.attendants().filter(|pid| users(*pid) == theirs);
+        inside.sum::<u64>() + outside.map(|pid| threads(processes::stat(pid))).sum::<u64>()
     }
 
     /// Takes the orphaned processes that have ended, of those returned by `process`.

@@ -1,29 +1,45 @@
 //! Fork bombs in a sandbox with a process limit. The limit protects the machine; this
-//! module protects the session: it ends processes that no run waits for and that still
-//! use up the limit.
+//! module protects the session: it ends processes that no run waits for, that hold the
+//! limit and go on starting others (`crowds` decides which).
 //!
-//! This takes several checks with pauses, in which the keeper does other work. Meanwhile
-//! the run's end is withheld: its answer reports what was done, and the next run has
-//! processes to spare.
+//! - **When a run ends** that has met the limit, what it and earlier runs have left is
+//!   checked. This takes several checks with pauses, in which the keeper does other work.
+//!   Meanwhile the run's end is withheld: its answer reports what was done, and the next
+//!   run has processes to spare.
+//! - **While something waits** (a run, a kernel that starts, an order that a kernel does
+//!   not take) the sandbox is checked now and then: what earlier runs have left may grow
+//!   only now, and a shell that cannot fork waits for room.
 
-use super::live::Force;
+use super::crowds::{Finding, Finds, Leftovers, Survey, Used};
+use super::jobs::{self, Tree};
+use super::live::{Force, Live};
 use super::reports::RunEnd;
-use super::{Deadline, Keeper, jobs};
+use super::{Deadline, Keeper};
 use crate::processes;
 use rustix::process::{Pid, Signal};
+use sessile_proc::Process;
 use sessile_protocol::{Language, RunNo};
 use sessile_sandbox::limits::Mechanism;
 use sessile_session::Tick;
 use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
 
 /// Time within which a fork bomb has tried again, or has used the processor: longer than
 /// the tenth of a second for which a CPU limit may suspend it. Only a run that met the
 /// process limit waits for it.
 const WATCH: Tick = 120;
 
-/// How often to wait while some of the processes wait for the processor: on a busy
-/// machine a sandbox comes last, and its bomb does nothing for seconds.
+/// How often to wait while some of the processes wait for the processor.
 const WATCHES: u32 = 40;
+
+/// Interval of checks while something waits: at first, and if leftovers may be at the
+/// limit; and otherwise.
+const SOON: Tick = 150;
+const LATER: Tick = 1000;
+
+/// A check takes at most this part of the keeper's time: there may be thousands of
+/// processes.
+const SHARE: Tick = 20;
 
 /// Each look finds the processes that were started during the last one. At the limit
 /// there are none.
@@ -47,52 +63,60 @@ pub(super) struct Ended {
 /// Successive checks on the processes that are left.
 #[derive(Debug)]
 pub(super) struct Watch {
+    /// The run that has ended.
     run: Option<RunNo>,
-    limit: u64,
-    signs: Signs,
+    /// What later checks are compared with.
+    before: Survey,
     stage: Stage,
     /// Processes that were killed. Some of them may not have ended yet.
     killed: HashSet<Pid>,
+    /// Their command lines.
+    commands: HashSet<String>,
     /// The note to add to the run.
     told: Option<String>,
 }
 
-/// Evidence that the processes go on.
-#[derive(Clone, Copy, Debug)]
-enum Signs {
-    /// Processes that could not be started.
-    Refusals,
-    /// Processor time of the processes that are left, if refusals are not counted.
-    Work,
-}
-
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// Comparing counts shows whether the processes go on. Of a run that was forced to
+    /// Comparing surveys shows whether the processes go on. Of a run that was forced to
     /// end nothing may be left; a process that was just being started shows only after a
     /// while.
     Seeing {
-        before: u64,
         cleared: Option<Clearing>,
         watches: u32,
     },
     Ending(Clearing),
 }
 
+/// The checks while something waits.
+#[derive(Debug, Default)]
+pub(super) struct Guard {
+    finds: Finds,
+    /// The last survey, if leftovers may have been at the limit.
+    before: Option<Survey>,
+    /// The refusals at the last check.
+    refusals: u64,
+    /// What was found is being ended.
+    clearing: Option<Box<Watch>>,
+}
+
 /// Ends all that a run has left, until nothing is found any more.
 #[derive(Clone, Copy, Debug)]
 struct Clearing {
     whose: Option<RunNo>,
+    scope: Scope,
     rounds: u32,
     ended: usize,
 }
 
-/// The run whose processes use up most of the limit.
-#[derive(Clone, Copy, Debug)]
-struct Crowd {
-    run: Option<RunNo>,
-    /// Some of its processes are runnable and wait for the processor.
-    has_to_wait: bool,
+/// Which processes are ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// Those that the run has left.
+    Run,
+    /// Orphans that run the same command as well: a bomb whose processes end after they
+    /// have started others goes on in other runs.
+    Alike,
 }
 
 /// What to do after a look.
@@ -115,19 +139,14 @@ impl Keeper {
     /// may go on starting others at the limit.
     pub(super) fn watch_bomb(&self, ended: Ended) -> Option<Watch> {
         let confined = self.home.confined.as_ref()?;
-        let held = confined.limits().pids?;
-        let limit = held.limit;
-        let (has_met_limit, signs) = match held.by {
-            Mechanism::Groups(_) => (ended.was_refused, Signs::Refusals),
-            Mechanism::UserRlimit => {
-                let has = match ended.force {
-                    Force::SignalsInCrowd => true,
-                    Force::Signals => self.is_crowded(),
-                    Force::None => ended.was_refused && self.is_crowded(),
-                };
-                (has, Signs::Work)
-            }
-            Mechanism::Rlimit | Mechanism::FileSystem => return None,
+        let has_met_limit = match confined.limits().pids?.by {
+            Mechanism::Groups(_) => ended.was_refused,
+            Mechanism::UserRlimit => match ended.force {
+                Force::SignalsInCrowd => true,
+                Force::Signals => self.is_crowded(),
+                Force::None => ended.was_refused,
+            },
+            Mechanism::Rlimit | Mechanism::FileSystem => false,
         };
         if !has_met_limit {
             return None;
@@ -135,21 +154,27 @@ impl Keeper {
         // If the run was forced to end, its leftovers would only grow again.
         let stage = match ended.force {
             Force::Signals | Force::SignalsInCrowd => {
-                Stage::Ending(Clearing { whose: ended.run, rounds: 0, ended: 0 })
+                Stage::Ending(Clearing::of(ended.run, Scope::Run))
             }
-            Force::None => Stage::Seeing { before: self.count(signs), cleared: None, watches: 1 },
+            Force::None => Stage::Seeing { cleared: None, watches: 1 },
         };
-        Some(Watch { run: ended.run, limit, signs, stage, killed: HashSet::new(), told: None })
+        Some(Watch::new(ended.run, self.survey(ended.run)?, stage))
     }
 
-    /// Whether at least half of the allowed processes exist, under a mechanism that does
-    /// not count refusals.
+    /// Whether current runs have at least half of the allowed processes, under a
+    /// mechanism that does not count refusals.
     pub(super) fn is_crowded(&self) -> bool {
         let confined = self.home.confined.as_ref();
-        let Some(held) = confined.and_then(|confined| confined.limits().pids) else { return false };
-        // With the first process.
-        let inside = || self.own_descendants().len() as u64 + 1;
-        held.by == Mechanism::UserRlimit && 2 * inside() >= held.limit
+        let held = confined.and_then(|confined| confined.limits().pids);
+        if held.is_none_or(|held| held.by != Mechanism::UserRlimit) {
+            return false;
+        }
+        self.survey(None).is_some_and(|survey| {
+            let is_current = |run: RunNo| self.kernels.at_run(run).is_some();
+            let earlier = survey.left.iter().filter(|(run, _)| run.is_some_and(|r| !is_current(r)));
+            let earlier: u64 = earlier.map(|(_, left)| left.tasks).sum();
+            2 * survey.inside.saturating_sub(earlier) >= survey.limit
+        })
     }
 
     /// Tells a run's end when what it has left is looked after.
@@ -217,29 +242,31 @@ impl Keeper {
     }
 
     pub(super) fn look(&self, watch: &mut Watch) -> Next {
-        let clearing = match watch.stage {
-            Stage::Seeing { before: _, cleared: Some(clearing), watches: _ }
+        let stage = watch.stage;
+        let clearing = match stage {
+            Stage::Seeing { cleared: Some(clearing), watches: _ }
                 if clearing.rounds < ROUNDS
-                    && !self.processes_left_by(clearing.whose).is_empty() =>
+                    && !self.processes_to_end(clearing, watch).is_empty() =>
             {
                 clearing
             }
-            Stage::Seeing { before, cleared, watches } => {
-                let Some(crowd) = self.largest(watch.limit) else {
-                    return Next::Done(watch.told.take());
-                };
-                if self.count(watch.signs) <= before {
-                    if crowd.has_to_wait && watches < WATCHES {
-                        watch.stage = Stage::Seeing { before, cleared, watches: watches + 1 };
+            Stage::Seeing { cleared, watches } => {
+                let now = self.survey(watch.run);
+                let finding = now.map(|now| now.compared_with(&watch.before));
+                match finding {
+                    Some(Finding::GoesOn(run)) => Clearing::of(run, Scope::Alike),
+                    Some(Finding::Waits) if watches < WATCHES => {
+                        watch.stage = Stage::Seeing { cleared, watches: watches + 1 };
                         return Next::LookAgain(WATCH);
                     }
-                    return Next::Done(watch.told.take());
+                    Some(Finding::Waits | Finding::Nothing) | None => {
+                        return Next::Done(watch.told.take());
+                    }
                 }
-                Clearing { whose: crowd.run, rounds: 0, ended: 0 }
             }
             Stage::Ending(clearing) => clearing,
         };
-        let stopped = self.stop_all_of(clearing.whose);
+        let stopped = self.stop_all_of(clearing, watch);
         if !stopped.is_empty() && clearing.rounds < ROUNDS {
             processes::signal(&stopped, Signal::KILL);
             let fresh = stopped.into_iter().filter(|pid| watch.killed.insert(*pid)).count();
@@ -249,58 +276,170 @@ impl Keeper {
             // just starting or about to end.
             return Next::LookAgain(PAUSE);
         }
-        watch.told = clearing.note(watch.limit).or(watch.told.take());
+        watch.told = clearing.note(watch.before.limit).or(watch.told.take());
         // A process that was just being started shows only now, and would grow again.
-        let before = self.count(watch.signs);
-        watch.stage = Stage::Seeing { before, cleared: Some(clearing), watches: 1 };
+        watch.before = self.survey(watch.run).unwrap_or_default();
+        watch.stage = Stage::Seeing { cleared: Some(clearing), watches: 1 };
         Next::LookAgain(WATCH)
     }
 
-    fn count(&self, signs: Signs) -> u64 {
-        match signs {
-            Signs::Refusals => {
-                let Some(confined) = &self.home.confined else { return 0 };
-                confined.sandbox().group().map_or(0, |group| group.counts().refusals)
+    /// Starts the checks when something begins to wait.
+    pub(super) fn guard_against_bombs(&mut self) {
+        let confined = self.home.confined.as_ref();
+        let is_limited = confined.is_some_and(|confined| confined.limits().pids.is_some());
+        if is_limited && !self.deadlines.is_set(Deadline::Crowd) {
+            self.deadlines.set(Deadline::Crowd, self.now() + SOON);
+        }
+    }
+
+    /// Checks the sandbox, and goes on checking as long as something waits.
+    pub(super) fn look_for_crowd(&mut self) {
+        if let Some(mut watch) = self.guard.clearing.take() {
+            match self.look(&mut watch) {
+                Next::LookAgain(pause) => {
+                    self.guard.clearing = Some(watch);
+                    return self.deadlines.set(Deadline::Crowd, self.now() + pause);
+                }
+                Next::Done(told) => told.into_iter().for_each(|note| self.tell_waiting(note)),
             }
-            Signs::Work => self.ticks(),
+        }
+        if !self.has_waiting() {
+            self.guard.before = None;
+            return;
+        }
+        let begun = self.now();
+        let pause = match self.find_bomb() {
+            Some(watch) => {
+                self.guard.clearing = Some(Box::new(watch));
+                0
+            }
+            None if self.guard.before.is_some() => SOON,
+            None => LATER,
+        };
+        let now = self.now();
+        self.deadlines.set(Deadline::Crowd, now + pause.max(SHARE * (now - begun)));
+    }
+
+    /// Returns a watch that ends the leftovers which were found to hold the limit.
+    fn find_bomb(&mut self) -> Option<Watch> {
+        let is_suspect = self.may_be_at_limit();
+        let before = self.guard.before.take();
+        if !is_suspect && before.is_none() {
+            return None;
+        }
+        let survey = self.survey(None)?;
+        let finding = before.map(|before| survey.compared_with(&before));
+        let found = self.guard.finds.add(finding.unwrap_or(Finding::Nothing), self.now());
+        if let Some(run) = found {
+            return Some(Watch::new(None, survey, Stage::Ending(Clearing::of(run, Scope::Alike))));
+        }
+        let goes_on = matches!(finding, Some(Finding::GoesOn(_) | Finding::Waits));
+        self.guard.before = (is_suspect || goes_on).then_some(survey);
+        None
+    }
+
+    /// Whether the limit may have been met since the last check. Most checks end here.
+    fn may_be_at_limit(&mut self) -> bool {
+        let Some(confined) = &self.home.confined else { return false };
+        let Some(held) = confined.limits().pids else { return false };
+        match held.by {
+            Mechanism::Groups(_) => {
+                let refusals = confined.sandbox().group().map_or(0, |g| g.counts().refusals);
+                std::mem::replace(&mut self.guard.refusals, refusals) < refusals
+            }
+            Mechanism::UserRlimit => 8 * confined.tasks() >= 7 * held.limit,
+            Mechanism::Rlimit | Mechanism::FileSystem => false,
         }
     }
 
-    /// Returns the processor time of all processes that are left.
-    fn ticks(&self) -> u64 {
-        let all = jobs::members(&self.find_jobs());
-        all.iter().map(|(_, stat, _)| stat.cpu).sum()
+    /// Whether a run, a start or an order may wait for room. If a fork shares the sandbox,
+    /// it may be the one that waits for what this session has left.
+    fn has_waiting(&self) -> bool {
+        let waits = |live: &Live| live.owes_report() || live.deferred.is_some();
+        let is_shared = self.home.confined.as_ref().is_some_and(|c| Rc::strong_count(c) > 1);
+        self.kernels.live.values().any(waits) || (is_shared && self.has_jobs())
     }
 
-    /// Returns the run that has left the most processes, if these are at least half of
-    /// the limit.
-    fn largest(&self, limit: u64) -> Option<Crowd> {
-        let mut counts: BTreeMap<Option<RunNo>, (u64, bool)> = BTreeMap::new();
-        for (_, stat, origin) in jobs::members(&self.find_jobs()) {
-            let (count, has_to_wait) = counts.entry(origin.run).or_default();
-            *count += 1;
-            *has_to_wait |= stat.state == 'R';
+    /// Adds a note to the runs that go on, or else to the next one.
+    fn tell_waiting(&mut self, note: String) {
+        let going = self.kernels.live.iter().filter(|(_, live)| live.owes_report());
+        let going: Vec<_> = going.map(|(language, live)| (*language, live.current)).collect();
+        if going.is_empty() {
+            return self.add_note(self.home.boot.kernel.language, None, note);
         }
-        let (run, (count, has_to_wait)) =
-            counts.into_iter().max_by_key(|(_, (count, _))| *count)?;
-        (2 * count >= limit).then_some(Crowd { run, has_to_wait })
+        for (language, run) in going {
+            self.add_note(language, run, note.clone());
+        }
     }
 
-    /// What a run has left. Of whom it is not known whose they are, they are taken for
-    /// its.
-    fn processes_left_by(&self, run: Option<RunNo>) -> Vec<Pid> {
-        let left = jobs::members(&self.find_jobs());
-        let is_its = |whose: Option<RunNo>| whose.is_none() || whose == run;
-        let left = left.into_iter().filter(|(_, _, origin)| is_its(origin.run));
-        left.map(|(pid, _, _)| pid).collect()
+    /// Counts the processes of the sandbox. `ended` is a run whose end is being handled.
+    fn survey(&self, ended: Option<RunNo>) -> Option<Survey> {
+        let confined = self.home.confined.as_ref()?;
+        let held = confined.limits().pids?;
+        let (inside, refusals) = match held.by {
+            Mechanism::Groups(_) => {
+                let sandbox = confined.sandbox();
+                let group = sandbox.group()?;
+                (group.processes()?, Some(group.counts().refusals))
+            }
+            Mechanism::UserRlimit => (confined.tasks(), None),
+            Mechanism::Rlimit | Mechanism::FileSystem => return None,
+        };
+        let mut left: BTreeMap<Option<RunNo>, Leftovers> = BTreeMap::new();
+        for (pid, stat, origin) in jobs::members(&self.leftovers(ended)) {
+            let left = left.entry(origin.run).or_default();
+            left.tasks += stat.threads.max(1);
+            left.is_runnable |= stat.state == 'R';
+            left.newest = left.newest.max(stat.started);
+            let time = Process::new(pid).scheduled().time;
+            left.used.insert(pid, Used { ticks: stat.cpu, time });
+        }
+        let has_ended = |live: &&Live| ended.is_some() && live.current == ended;
+        let going = self.kernels.live.values().filter(|live| !has_ended(live));
+        let work = going.flat_map(|live| processes::descendants(live.pid));
+        let is_left = |pid: &Pid| left.values().any(|left| left.used.contains_key(pid));
+        let work = work.filter(|pid| !is_left(pid)).filter_map(processes::stat);
+        let current = work.map(|stat| stat.threads.max(1)).sum();
+        Some(Survey { limit: held.limit, inside, current, refusals, left })
     }
 
-    /// Stops all that a run has left. A stopped process starts nothing; a killed one
+    /// Returns what no run waits for: jobs, except those that a current run has itself
+    /// started. A process without a parent may come from an earlier run: a bomb whose
+    /// processes end after they have started others has only such.
+    fn leftovers(&self, ended: Option<RunNo>) -> Vec<Tree> {
+        let is_current = |run: RunNo| Some(run) != ended && self.kernels.at_run(run).is_some();
+        let mut trees = self.find_jobs();
+        trees.retain(|tree| !(tree.run().is_some_and(is_current) && self.is_child_of_kernel(tree)));
+        trees
+    }
+
+    fn is_child_of_kernel(&self, tree: &Tree) -> bool {
+        tree.parent().is_some_and(|pid| self.kernels.has_pid(pid))
+    }
+
+    /// Returns what is to be ended. Processes of which it is not known whose they are are
+    /// taken for those of the run.
+    fn processes_to_end(&self, clearing: Clearing, watch: &mut Watch) -> Vec<Pid> {
+        let is_its = |tree: &Tree| tree.run().is_none() || tree.run() == clearing.whose;
+        let (its, others): (Vec<Tree>, Vec<Tree>) =
+            self.leftovers(watch.run).into_iter().partition(is_its);
+        watch.commands.extend(its.iter().filter_map(Tree::command_line));
+        let is_same = |tree: &Tree| {
+            clearing.scope == Scope::Alike
+                && !self.is_child_of_kernel(tree)
+                && tree.command_line().is_some_and(|line| watch.commands.contains(&line))
+        };
+        let others = others.into_iter().filter(is_same);
+        let all: Vec<Tree> = its.into_iter().chain(others).collect();
+        jobs::members(&all).into_iter().map(|(pid, _, _)| pid).collect()
+    }
+
+    /// Stops all that is to be ended. A stopped process starts nothing; a killed one
     /// makes room for another.
-    fn stop_all_of(&self, run: Option<RunNo>) -> Vec<Pid> {
+    fn stop_all_of(&self, clearing: Clearing, watch: &mut Watch) -> Vec<Pid> {
         let mut known = Vec::new();
         for _ in 0..LOOKS {
-            let found = self.processes_left_by(run);
+            let found = self.processes_to_end(clearing, watch);
             if found.iter().all(|pid| known.contains(pid)) {
                 return found;
             }
@@ -311,15 +450,27 @@ impl Keeper {
     }
 }
 
+impl Watch {
+    fn new(run: Option<RunNo>, before: Survey, stage: Stage) -> Self {
+        Self { run, before, stage, killed: HashSet::new(), commands: HashSet::new(), told: None }
+    }
+}
+
 impl Clearing {
+    fn of(whose: Option<RunNo>, scope: Scope) -> Self {
+        Self { whose, scope, rounds: 0, ended: 0 }
+    }
+
     fn note(self, limit: u64) -> Option<String> {
-        let (whose, ended) = (self.whose, self.ended);
-        let whose = whose.map_or_else(|| "some run".to_owned(), |run| format!("run {run}"));
-        (ended > 0).then(|| {
-            format!(
-                "{ended} processes that {whose} had left were ended: they had met the limit of \
-                 {limit}, and went on starting others"
-            )
-        })
+        let whose = self.whose.map_or_else(|| "some run".to_owned(), |run| format!("run {run}"));
+        let (what, were, they) = match self.ended {
+            0 => return None,
+            1 => ("a process".to_owned(), "was", "it"),
+            n => (format!("{n} processes"), "were", "they"),
+        };
+        Some(format!(
+            "{what} that {whose} had left {were} ended: {they} had met the limit of {limit}, and \
+             went on starting others"
+        ))
     }
 }

@@ -25,6 +25,8 @@ pub(super) enum Deadline {
     Prompts,
     /// Deals with processes that runs have left at a limit.
     Bombs,
+    /// Checks whether such processes keep something waiting.
+    Crowd,
     /// Tries the runs again whose kernels could not be reached.
     Deferred,
     /// Ends the wait for what a dead kernel has left.
@@ -33,7 +35,7 @@ pub(super) enum Deadline {
     Disk,
 }
 
-const ALL: [Deadline; 13] = [
+const ALL: [Deadline; 14] = [
     Deadline::Session,
     Deadline::Settle,
     Deadline::Excess,
@@ -44,6 +46,7 @@ const ALL: [Deadline; 13] = [
     Deadline::Silence,
     Deadline::Prompts,
     Deadline::Bombs,
+    Deadline::Crowd,
     Deadline::Deferred,
     Deadline::Deaths,
     Deadline::Disk,

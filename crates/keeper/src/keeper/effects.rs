@@ -107,7 +107,10 @@ impl Keeper {
         let (home, kernels) = (&self.home, &mut self.kernels);
         let which = (language, epoch);
         match launch(which, saved.as_ref(), label, home, kernels, &self.reactor) {
-            Ok(()) => self.expect_reports(),
+            Ok(()) => {
+                self.expect_reports();
+                self.guard_against_bombs();
+            }
             Err(failure) => {
                 if language == self.home.boot.kernel.language
                     && self.home.boot.duty == BootPurpose::Begin
@@ -127,6 +130,7 @@ impl Keeper {
 
     pub(super) fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
         let now = self.now();
+        self.guard_against_bombs();
         match self.keep_private(language) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -34,6 +34,21 @@ impl Tree {
         self.members.first().map(|(_, stat)| stat)
     }
 
+    /// Returns the run that it comes from, if that is known.
+    pub(super) fn run(&self) -> Option<RunNo> {
+        self.origin.run
+    }
+
+    /// Returns the process that started it; if that has ended, another one.
+    pub(super) fn parent(&self) -> Option<Pid> {
+        self.stat()?.parent
+    }
+
+    /// Returns `None` if the process has ended meanwhile.
+    pub(super) fn command_line(&self) -> Option<String> {
+        command_line(self.root)
+    }
+
     /// Returns `None` if the process has ended meanwhile.
     fn describe(&self, kernels: &Kernels, tables: &mut Tables) -> Option<Job> {
         let stat = self.stat()?;

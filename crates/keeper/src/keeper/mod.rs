@@ -15,6 +15,7 @@ mod agenda;
 mod bombs;
 mod captures;
 mod clients;
+mod crowds;
 mod deadlines;
 mod deferred;
 mod disk;
@@ -60,6 +61,7 @@ use std::io;
 use std::time::Instant;
 
 use agenda::{Agenda, Fact, Item};
+use bombs::Guard;
 use clients::Clients;
 use deadlines::{Deadline, Deadlines};
 pub(crate) use environment::inherited;
@@ -101,6 +103,8 @@ pub(crate) struct Keeper {
     files: FileJobs,
     /// Links to the other sessions of the process.
     family: FamilyLinks,
+    /// Checks for leftovers that hold the process limit.
+    guard: Guard,
     /// The program with which the session ends, if there is one.
     program: Watched,
     busy_polling: BusyPolling,
@@ -150,6 +154,7 @@ impl Keeper {
             Deadline::Silence => self.look_for_silence(),
             Deadline::Prompts => self.look_for_prompts(),
             Deadline::Bombs => self.look_after_bombs(),
+            Deadline::Crowd => self.look_for_crowd(),
             Deadline::Deferred => self.begin_deferred(),
             Deadline::Deaths => self.continue_deaths(),
             Deadline::Disk => self.look_at_disk(),

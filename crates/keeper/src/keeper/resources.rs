@@ -54,10 +54,11 @@ impl Keeper {
         if let Some(run) = run.and_then(|number| self.runs.get_mut(&number)) {
             run.limits_met.extend(met.iter().map(|(limit, _)| *limit));
         }
+        let is_of_pids = |(limit, _): &Met| limit.resource == LimitedResource::Pids;
+        let was_refused = met.iter().any(is_of_pids);
         let notes: Vec<String> = met.into_iter().map(|(_, note)| note).collect();
         let live = self.kernels.live.get(&language);
         let force = live.map_or(Force::None, |live| live.force);
-        let was_refused = incidents.refusals > 0 || ending == Ending::Status(NO_FORK);
         let watch = self.watch_bomb(Ended { run, force, was_refused });
         for note in notes {
             self.add_note(language, run, note);

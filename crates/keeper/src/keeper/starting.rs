@@ -1,6 +1,7 @@
 //! The start of a session's keeper.
 
 use super::agenda::Agenda;
+use super::bombs::Guard;
 use super::clients::Clients;
 use super::deadlines::Deadlines;
 use super::family::FamilyLinks;
@@ -160,6 +161,7 @@ impl Keeper {
             operations: Operations::default(),
             files: FileJobs::default(),
             family: FamilyLinks::default(),
+            guard: Guard::default(),
             program: Watched::default(),
             busy_polling: BusyPolling::new(),
             news: Vec::new(),

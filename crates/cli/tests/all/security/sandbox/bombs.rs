@@ -42,16 +42,21 @@ fn session(h: &Harness) -> Session<'_> {
     s
 }
 
+/// Waits until a run, or what it has left, has written this.
+fn wait_for(h: &Harness, s: &Session<'_>, run: u64, text: &str) {
+    until(text, || {
+        let seen = h.sessile(&["output", s.id(), &run.to_string()]).json();
+        seen["stdout"].as_str()?.contains(text).then_some(())
+    });
+}
+
 #[test]
 fn processes_without_end_are_ended_when_their_run_is() {
     for_everybody(|h| {
         let s = session(h);
         let forks = format!("python3 -c '{FORKS}' 2>/dev/null");
         s.run_with(&["--background", "--timeout", "100s"], &forks).has("run", 2);
-        until("the limit", || {
-            let seen = h.sessile(&["output", s.id(), "2"]).json();
-            seen["stdout"].as_str()?.contains("met").then_some(())
-        });
+        wait_for(h, &s, 2, "met");
         s.sessile("interrupt").exits(0);
         assert_eq!(h.sessile(&["wait", s.id(), "2"]).json()["interrupted"], true);
         is_well(&s);
@@ -61,6 +66,39 @@ fn processes_without_end_are_ended_when_their_run_is() {
         let _ = s.run_with(&["--timeout", "10s"], "until [ -s met ]; do :; done");
         let _ = s.run_with(&["--timeout", "2s"], "while (exit 0); do :; done");
         is_well(&s);
+    });
+}
+
+#[test]
+fn a_run_does_not_wait_for_a_bomb_that_an_earlier_one_has_left() {
+    for_everybody(|h| {
+        let s = session(h);
+        s.run(format!("setsid python3 -c '{FORKS}' 2>/dev/null &")).exits(0);
+        wait_for(h, &s, 2, "met");
+        // A shell that finds no room tries again after 1, 3 and 7 seconds.
+        let answer = s.run_with(&["--timeout", "60s"], "echo $x | cat").exits(0).prints("5\n");
+        let told = "processes that run 2 had left were ended";
+        assert!(answer.is_kept().notes().contains(told));
+    });
+}
+
+/// Thirty workers, each of which works now and then.
+const POOL: &str = "import os, time\nfor n in range(30):\n    if os.fork() == 0: break\n\
+                    else: print(\"up\", flush=True)\nwhile True: time.sleep(0.01)";
+
+#[test]
+fn a_busy_pool_within_the_limit_is_left_alone() {
+    for_everybody(|h| {
+        let s = session(h);
+        s.run(format!("python3 -c '{POOL}' &")).exits(0);
+        wait_for(h, &s, 2, "up");
+        let _ = s.run_with(&["--timeout", "1s"], "sleep 100").timed_out();
+        // A run that itself meets the limit.
+        let bomb = format!("python3 -c '{FORKS}' >/dev/null 2>&1");
+        let _ = s.run_with(&["--timeout", "2s"], bomb).timed_out();
+        s.run_with(&["--timeout", "60s"], "echo $x | cat").exits(0).prints("5\n").is_kept();
+        let jobs = s.sessile("jobs").json();
+        assert_eq!(jobs[0]["processes"], 31, "{jobs}");
     });
 }
 
