@@ -13,7 +13,7 @@
 //! output is still understood; an object of an unknown type is skipped, because programs
 //! add new ones.
 
-use crate::model::{Block, Failure, Fault, Reply, Stop, Usage};
+use crate::model::{Block, Failure, FailureKind, Reply, Stop, Usage};
 use crate::thread::Activity;
 use serde::Deserialize;
 use serde_json::Value;
@@ -56,14 +56,14 @@ enum Line {
 
 /// The parsed output of a program so far.
 #[derive(Debug, Default)]
-pub struct Account {
+pub struct ProgramOutput {
     rest: Vec<u8>,
     usage: Usage,
     texts: Vec<String>,
     result: Option<(String, bool)>,
 }
 
-impl Account {
+impl ProgramOutput {
     /// Parses more output, and returns the activities in it.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Activity>, Failure> {
         self.rest.extend_from_slice(bytes);
@@ -74,7 +74,7 @@ impl Account {
         }
         if self.rest.len() > LONGEST {
             let message = "the command-line agent writes a line that does not end";
-            return Err(Failure::new(Fault::Crashed, message));
+            return Err(Failure::new(FailureKind::Crashed, message));
         }
         Ok(activities)
     }
@@ -126,7 +126,7 @@ impl Account {
     fn reply(self, program: &str, exit_code: i32, errors: &str) -> Result<Reply, Failure> {
         let text = match self.result {
             Some((text, false)) => text,
-            Some((text, true)) => return Err(Failure::new(Fault::Crashed, text)),
+            Some((text, true)) => return Err(Failure::new(FailureKind::Crashed, text)),
             // It has ended without marking its text as a result.
             None if exit_code == 0 && !self.texts.is_empty() => self.texts.join("\n"),
             None => {
@@ -135,7 +135,7 @@ impl Account {
                 let message = format!(
                     "{program} ended with status {exit_code}, without a result{said}{errors}"
                 );
-                return Err(Failure::new(Fault::Crashed, message));
+                return Err(Failure::new(FailureKind::Crashed, message));
             }
         };
         Ok(Reply {
@@ -158,7 +158,7 @@ mod tests {
             {\"type\": \"usage\", \"input_tokens\": 2}\n{\"type\": \"usage\", \"input_tokens\": 3}\n\
             {\"type\": \"result\", \"text\": \"done\"}";
         for at in 0..text.len() {
-            let mut account = Account::default();
+            let mut account = ProgramOutput::default();
             let mut told = account.push(&text.as_bytes()[..at]).unwrap();
             told.extend(account.push(&text.as_bytes()[at..]).unwrap());
             let (last, reply) = account.finish("agent", 0, "");
@@ -172,12 +172,12 @@ mod tests {
 
     #[test]
     fn an_end_without_a_result_is_a_failure_that_says_why() {
-        let failure = Account::default().finish("agent", 3, "no key\n").1.unwrap_err();
+        let failure = ProgramOutput::default().finish("agent", 3, "no key\n").1.unwrap_err();
         assert_eq!(failure.message, "agent ended with status 3, without a result: no key");
-        let mut said = Account::default();
+        let mut said = ProgramOutput::default();
         said.push(b"{\"type\": \"result\", \"text\": \"no\", \"is_error\": true}\n").unwrap();
-        assert_eq!(said.finish("agent", 0, "").1.unwrap_err().fault, Fault::Crashed);
-        let mut endless = Account::default();
+        assert_eq!(said.finish("agent", 0, "").1.unwrap_err().fault, FailureKind::Crashed);
+        let mut endless = ProgramOutput::default();
         assert!(endless.push(&vec![b'x'; LONGEST + 1]).is_err());
     }
 }

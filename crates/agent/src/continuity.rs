@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a task began with.
+/// The state of the session at the start of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = AgentContinuity))]
 pub struct Continuity {
     pub status: Status,
-    /// The run whose state was brought back
+    /// The run whose state was restored
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub as_of_run: Option<u64>,
-    /// What was lost, by name
+    /// Names of what was lost
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
 }

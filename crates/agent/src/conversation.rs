@@ -1,7 +1,7 @@
 //! A thread in the form that a model gets.
 
 use crate::model::{Block, Reply};
-use crate::thread::{Entry, Outcome, What, line};
+use crate::thread::{Entry, EntryKind, Outcome, line};
 
 /// One turn of a conversation. Turns of the caller and of the model alternate, except after
 /// a task that was cut short.
@@ -30,15 +30,15 @@ pub fn turns(entries: &[Entry]) -> Vec<Turn> {
     let mut open: Option<&str> = None;
     for entry in line(entries) {
         match &entry.what {
-            What::Task { text, continuity, .. } => {
+            EntryKind::Task { text, continuity, .. } => {
                 open = Some(text);
                 notes.append(&mut untold);
                 notes.extend(continuity.note());
                 notes.push(text.clone());
                 turns.push(Turn::User(std::mem::take(&mut notes).join("\n\n")));
             }
-            What::Reply { reply, .. } => turns.push(Turn::Model(shown(reply))),
-            What::Outcome(outcome) => {
+            EntryKind::Reply { reply, .. } => turns.push(Turn::Model(shown(reply))),
+            EntryKind::Outcome(outcome) => {
                 untold.push(outcome.text.clone());
                 let text = std::mem::take(&mut untold).join("\n\n");
                 let outcome = Outcome { text, ..outcome.clone() };
@@ -49,29 +49,29 @@ pub fn turns(entries: &[Entry]) -> Vec<Turn> {
                     }
                 }
             }
-            What::Continued(continuity) if open.is_some() => {
+            EntryKind::Continued(continuity) if open.is_some() => {
                 untold.extend(continuity.note().and_then(|note| tell(&mut turns, note)));
             }
-            What::Summary { text, .. } => {
+            EntryKind::Summary { text, .. } => {
                 turns.clear();
                 let task = open.map(|task| format!("{UNDER_WAY}{task}")).unwrap_or_default();
                 turns.push(Turn::User(format!("{SUMMED_UP}{text}{task}")));
             }
-            What::SessionRewound { note, .. } => notes.push(format!(
+            EntryKind::SessionRewound { note, .. } => notes.push(format!(
                 "(The user has taken the session back: {note}. What you did there since is undone.)"
             )),
-            What::Imported { lost, .. } => notes.push(moved(lost)),
-            What::Ended { .. } | What::Rewound { .. } => open = None,
-            What::Created { .. }
-            | What::Approval { .. }
-            | What::Intent(_)
-            | What::Stopping { .. }
-            | What::Checkpoint(_)
-            | What::Rewinding(_)
-            | What::NotRewound { .. }
-            | What::Activity { .. }
-            | What::Moved(_)
-            | What::Continued(_) => {}
+            EntryKind::Imported { lost, .. } => notes.push(moved(lost)),
+            EntryKind::Ended { .. } | EntryKind::Rewound { .. } => open = None,
+            EntryKind::Created { .. }
+            | EntryKind::Approval { .. }
+            | EntryKind::Intent(_)
+            | EntryKind::Stopping { .. }
+            | EntryKind::Checkpoint(_)
+            | EntryKind::Rewinding(_)
+            | EntryKind::NotRewound { .. }
+            | EntryKind::Activity { .. }
+            | EntryKind::Moved(_)
+            | EntryKind::Continued(_) => {}
         }
     }
     turns

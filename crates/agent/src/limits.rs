@@ -8,9 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = TaskLimits))]
 pub struct Limits {
-    /// How often the model is asked.
+    /// Maximum number of requests to the model.
     pub max_steps: u32,
-    /// Tokens that go to the model and come from it, in all.
+    /// Maximum number of tokens, input and output together.
     pub max_tokens: Option<u64>,
     pub max_time_ms: Option<u64>,
     /// In the currency of `price`.
@@ -18,7 +18,7 @@ pub struct Limits {
     #[cfg_attr(feature = "schema", schema(minimum = 0))]
     pub max_cost: Option<f64>,
     pub price: Price,
-    /// The conversation is summed up when a request has had more tokens than this.
+    /// Summarize the conversation when a request had more tokens than this.
     pub compact_above_tokens: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ impl Default for Limits {
     }
 }
 
-/// What a million tokens cost.
+/// The price of a million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = TokenPrice))]
@@ -80,7 +80,7 @@ impl Price {
     }
 }
 
-/// Which limit ended a task.
+/// The limit that ended a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = TaskLimit))]
@@ -91,7 +91,7 @@ pub enum Limit {
     Cost,
 }
 
-/// What a task has used so far.
+/// The usage of a task so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = TaskSpent))]

@@ -21,37 +21,37 @@ pub struct Entry {
     /// Milliseconds since 1970.
     pub at_ms: u64,
     #[serde(flatten)]
-    pub what: What,
+    pub what: EntryKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ThreadEntryKind))]
-pub enum What {
-    /// The first line.
+pub enum EntryKind {
+    /// The first entry.
     Created {
         format: u32,
         thread: ThreadId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forked_from: Option<ThreadId>,
-        /// Tasks of threads before this one, which were lost: numbers go on.
+        /// Number of tasks in earlier, lost threads; numbering continues after them.
         #[serde(default, skip_serializing_if = "is_zero")]
         earlier_tasks: u64,
     },
-    /// What the caller wants.
+    /// A task of the caller.
     Task {
         task: TaskNo,
         text: String,
         #[serde(default)]
         limits: Limits,
-        /// What had become of the session; absent: it was live.
+        /// What happened to the session before; absent if it was live.
         #[serde(default, skip_serializing_if = "Continuity::is_live")]
         continuity: Continuity,
-        /// The caller's name for it.
+        /// The caller's key for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
-    /// What the model answered.
+    /// An answer of the model.
     Reply {
         task: TaskNo,
         /// 1, 2, 3, … in the thread. A number is not used again after a rewind.
@@ -65,17 +65,17 @@ pub enum What {
         call: String,
         verdict: Verdict,
     },
-    /// What a call is about to make of a file. Whether it has done so is seen by the
-    /// file after a crash.
+    /// A change that a call is about to make to a file. After a crash, the file shows whether
+    /// it was made.
     Intent(Intent),
     Outcome(Outcome),
-    /// What the model made of everything before, in its place.
+    /// The model's summary, which replaces everything before it.
     Summary {
         text: String,
         #[serde(default)]
         usage: Usage,
     },
-    /// The task is to end this way as soon as the call that is under way has.
+    /// The task ends this way once the current call has ended.
     Stopping {
         #[serde(flatten)]
         ending: Ending,
@@ -86,45 +86,44 @@ pub enum What {
         ending: Ending,
         spent: Spent,
     },
-    /// The session can go back to where it was before this step did anything.
+    /// A checkpoint of the session before this step.
     Checkpoint(Checkpoint),
-    /// The thread and its session are about to go back.
+    /// A rewind of thread and session begins.
     Rewinding(Rewind),
-    /// They have: what came after `kept` does not count any more.
+    /// The rewind is done: entries after `kept` no longer count.
     Rewound {
         #[serde(flatten)]
         rewind: Rewind,
-        /// The number that this has in the session's history.
+        /// The number of the rewind in the session's history.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schema(nullable = false))]
         run: Option<u64>,
     },
-    /// They have not, and are as they were.
+    /// The rewind failed, and changed nothing.
     NotRewound {
         why: String,
     },
-    /// Somebody has taken the session back, without the thread.
+    /// The session was rewound without the thread.
     SessionRewound {
-        /// The number that this has in the session's history.
+        /// The number of the rewind in the session's history.
         run: u64,
         note: String,
     },
-    /// What a command-line agent does; or what an answer that does not count has used.
+    /// A report of a command-line agent, or the usage of a discarded answer.
     Activity {
         task: TaskNo,
         #[serde(flatten)]
         activity: Activity,
     },
-    /// The thread goes on here. It was in another place before.
+    /// The thread was imported from another server.
     Imported {
         from_session: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lost: Vec<String>,
     },
-    /// The thread goes on in another place.
+    /// The thread was moved to another server.
     Moved(Moved),
-    /// What had become of the session: when its id came again, which its next task
-    /// tells, or in the middle of a task.
+    /// What happened to the session, before the next task or during one.
     Continued(Continuity),
 }
 
@@ -133,54 +132,54 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What was kept of a session before a step.
+/// A checkpoint of the session before a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = StepCheckpoint))]
 pub struct Checkpoint {
     pub step: u64,
-    /// The session's name for it; absent when none could be taken.
+    /// The name of the checkpoint; absent if none could be taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub name: Option<String>,
-    /// With the files of the workspace.
+    /// Whether it includes the files of the workspace.
     #[serde(default)]
     pub files: bool,
-    /// Why none could be taken.
+    /// Why no checkpoint could be taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub error: Option<String>,
 }
 
-/// How far a thread goes back.
+/// The extent of a rewind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ThreadRewind))]
 pub struct Rewind {
-    /// The last step that still counts; 0: none does.
+    /// The last step that is kept; 0: none.
     pub step: u64,
-    /// The last entry that still counts.
+    /// The last entry that is kept.
     pub kept: u64,
-    /// Steps that are taken back.
+    /// Number of undone steps.
     pub steps: Vec<u64>,
-    /// Tasks that are taken back as a whole.
+    /// Number of completely undone tasks.
     pub tasks: Vec<TaskNo>,
-    /// The session's checkpoint; absent when nothing was done there since.
+    /// The session's checkpoint; absent if nothing was run since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub checkpoint: Option<String>,
 }
 
-/// Where an agent has gone.
+/// The new place of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = MovedTo))]
 #[serde(deny_unknown_fields)]
 pub struct Moved {
-    /// The server that has it now, as whoever moved it calls it.
+    /// The URL of that server, as given by the client that moved it.
     pub url: String,
-    /// Its session there.
+    /// Its session on that server.
     pub session_id: String,
 }
 
-/// What a command-line agent tells of.
+/// A report of a command-line agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = AgentActivity))]
 #[serde(tag = "activity", rename_all = "snake_case")]
@@ -188,7 +187,7 @@ pub enum Activity {
     Text {
         text: String,
     },
-    /// A tool of its own that it uses.
+    /// A call of one of its own tools.
     ToolCall {
         #[serde(default)]
         id: String,
@@ -204,27 +203,27 @@ pub enum Activity {
         #[serde(default)]
         is_error: bool,
     },
-    /// What it has used since it last said so.
+    /// Its usage since the last report.
     Usage(Usage),
 }
 
-/// What a call makes of a file.
+/// The change that a call makes to a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = FileIntent))]
 pub struct Intent {
-    /// The model's name for the call.
+    /// The model's id for the call.
     pub call: String,
-    /// SHA-256 of what is in the file; absent: there is none.
+    /// SHA-256 of the file before the change; absent if there is no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub before: Option<String>,
-    /// SHA-256 of what will be in it.
+    /// SHA-256 of the file after the change.
     pub after: String,
 }
 
 /// The state of a file when an intent is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FileState {
     /// Unchanged: the change is still to be made.
     Before,
     /// The change was made.
@@ -236,27 +235,27 @@ pub enum Found {
 impl Intent {
     /// Returns the state of a file with this hash; none means that there is no file.
     #[must_use]
-    pub fn found(&self, hash: Option<&str>) -> Found {
+    pub fn found(&self, hash: Option<&str>) -> FileState {
         if hash == Some(self.after.as_str()) {
-            Found::After
+            FileState::After
         } else if hash == self.before.as_deref() {
-            Found::Before
+            FileState::Before
         } else {
-            Found::Neither
+            FileState::Neither
         }
     }
 }
 
-/// What a call has come to.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ToolOutcome))]
 pub struct Outcome {
-    /// The model's name for the call.
+    /// The model's id for the call.
     pub call: String,
     pub text: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
-    /// The run of the session that it led to.
+    /// The run that it started in the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
 }
@@ -273,7 +272,7 @@ impl Outcome {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = CallVerdict))]
 pub enum Verdict {
     Allowed,
-    /// And what the model is told.
+    /// With a message for the model.
     Denied(String),
 }
 
@@ -284,7 +283,7 @@ pub enum Verdict {
 pub enum Ending {
     Done {
         output: String,
-        /// The model's answer was too long.
+        /// The model's answer was too long, and is cut off.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_cut_off: bool,
     },
@@ -292,11 +291,11 @@ pub enum Ending {
         limit: Limit,
     },
     Cancelled,
-    /// The model could not be had.
+    /// The model could not be reached.
     Failed {
         failure: Failure,
     },
-    /// The model refuses.
+    /// The model refused.
     Refused {
         output: String,
     },
@@ -316,8 +315,8 @@ pub enum Unreadable {
 /// Reads the entries of a file. An incomplete last line was being written when the power
 /// failed, and nothing was done for it. It is left out, and `bytes` excludes it, so that
 /// the next entry overwrites it.
-pub fn read(file: &[u8]) -> Result<Contents, Unreadable> {
-    let contents = read_on(file, Before::default())?;
+pub fn read(file: &[u8]) -> Result<ThreadContents, Unreadable> {
+    let contents = read_on(file, Preceding::default())?;
     if contents.entries.is_empty() {
         return Err(Unreadable::Empty);
     }
@@ -326,15 +325,16 @@ pub fn read(file: &[u8]) -> Result<Contents, Unreadable> {
 
 /// The counts of what precedes a piece of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Before {
+pub struct Preceding {
     pub entries: u64,
     pub steps: u64,
 }
 
 /// Reads a file from one of its lines on.
-pub fn read_on(piece: &[u8], before: Before) -> Result<Contents, Unreadable> {
+pub fn read_on(piece: &[u8], before: Preceding) -> Result<ThreadContents, Unreadable> {
     let whole = piece.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let mut contents = Contents { entries: Vec::new(), starts: Vec::new(), bytes: whole as u64 };
+    let mut contents =
+        ThreadContents { entries: Vec::new(), starts: Vec::new(), bytes: whole as u64 };
     let mut steps = before.steps;
     let mut start = 0;
     for (number, line) in
@@ -346,15 +346,15 @@ pub fn read_on(piece: &[u8], before: Before) -> Result<Contents, Unreadable> {
             return Err(fault(format!("entry {} is out of order", entry.entry)));
         }
         match (&entry.what, number) {
-            (What::Created { format, .. }, _) if *format > FORMAT => {
+            (EntryKind::Created { format, .. }, _) if *format > FORMAT => {
                 return Err(Unreadable::Newer(*format));
             }
-            (What::Created { .. }, 1) => {}
-            (What::Created { .. }, _) => return Err(fault("a second beginning".to_owned())),
+            (EntryKind::Created { .. }, 1) => {}
+            (EntryKind::Created { .. }, _) => return Err(fault("a second beginning".to_owned())),
             (_, 1) => return Err(fault("the beginning is missing".to_owned())),
             (_, _) => {}
         }
-        if let What::Reply { step, .. } = &mut entry.what {
+        if let EntryKind::Reply { step, .. } = &mut entry.what {
             steps += 1;
             // Threads of the first version did not number them.
             *step = steps;
@@ -367,7 +367,7 @@ pub fn read_on(piece: &[u8], before: Before) -> Result<Contents, Unreadable> {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Contents {
+pub struct ThreadContents {
     pub entries: Vec<Entry>,
     /// Offset of each entry.
     pub starts: Vec<u64>,
@@ -380,7 +380,7 @@ pub struct Contents {
 pub fn line(entries: &[Entry]) -> Vec<&Entry> {
     let mut line: Vec<&Entry> = Vec::with_capacity(entries.len());
     for entry in entries {
-        if let What::Rewound { rewind, .. } = &entry.what {
+        if let EntryKind::Rewound { rewind, .. } = &entry.what {
             let kept = line.partition_point(|before| before.entry <= rewind.kept);
             line.truncate(kept);
         }

@@ -73,7 +73,7 @@ pub struct Search {
 
 /// Why a call is not performed. The model reads it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadCall {
+pub enum CallError {
     #[error("there is no tool \"{name}\"; the tools are: {known}")]
     UnknownTool { name: String, known: String },
     #[error("the arguments are not a JSON object: {0}")]
@@ -89,7 +89,7 @@ pub fn is_for_files(tool: &str) -> bool {
 }
 
 impl FileCall {
-    pub fn parse(tool: &str, input: &Arguments) -> Result<Self, BadCall> {
+    pub fn parse(tool: &str, input: &Arguments) -> Result<Self, CallError> {
         match tool {
             "read_file" => of(tool, input).map(Self::Read),
             "write_file" => of(tool, input).map(Self::Write),
@@ -97,23 +97,23 @@ impl FileCall {
             "search_files" => of(tool, input).map(Self::Search),
             _ => {
                 let known: Vec<_> = file_tools().into_iter().map(|tool| tool.name).collect();
-                Err(BadCall::UnknownTool { name: tool.to_owned(), known: known.join(", ") })
+                Err(CallError::UnknownTool { name: tool.to_owned(), known: known.join(", ") })
             }
         }
     }
 }
 
-fn of<T: for<'a> Deserialize<'a>>(tool: &str, input: &Arguments) -> Result<T, BadCall> {
+fn of<T: for<'a> Deserialize<'a>>(tool: &str, input: &Arguments) -> Result<T, CallError> {
     match input {
         Arguments::Json(value) => T::deserialize(value)
-            .map_err(|e| BadCall::Wrong { tool: tool.to_owned(), why: e.to_string() }),
-        Arguments::Malformed(text) => Err(BadCall::Malformed(text.chars().take(200).collect())),
+            .map_err(|e| CallError::Wrong { tool: tool.to_owned(), why: e.to_string() }),
+        Arguments::Malformed(text) => Err(CallError::Malformed(text.chars().take(200).collect())),
     }
 }
 
 /// Why an edit does not fit its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
+pub enum EditError {
     #[error("old_text is empty; to make a new file, use write_file")]
     Empty,
     #[error("old_text is not in the file; read the file, and give the text exactly as it is there")]
@@ -127,18 +127,18 @@ pub enum Misfit {
 }
 
 impl Edit {
-    pub fn apply(&self, text: &str) -> Result<String, Misfit> {
+    pub fn apply(&self, text: &str) -> Result<String, EditError> {
         if self.old_text.is_empty() {
-            return Err(Misfit::Empty);
+            return Err(EditError::Empty);
         }
         if self.old_text == self.new_text {
-            return Err(Misfit::Same);
+            return Err(EditError::Same);
         }
         match text.matches(&self.old_text).count() {
-            0 => Err(Misfit::Absent),
+            0 => Err(EditError::Absent),
             1 => Ok(text.replacen(&self.old_text, &self.new_text, 1)),
             _ if self.replace_all => Ok(text.replace(&self.old_text, &self.new_text)),
-            count => Err(Misfit::Ambiguous(count)),
+            count => Err(EditError::Ambiguous(count)),
         }
     }
 }
@@ -158,17 +158,17 @@ mod tests {
         assert_eq!(names, ["read_file", "write_file", "edit_file", "search_files"]);
         for name in names {
             let answer = FileCall::parse(&name, &Arguments::parse("{\"surprise\": 1}"));
-            assert!(matches!(answer, Err(BadCall::Wrong { .. })), "{answer:?}");
+            assert!(matches!(answer, Err(CallError::Wrong { .. })), "{answer:?}");
         }
     }
 
     #[test]
     fn an_edit_has_to_mean_one_place() {
         assert_eq!(edit("b", "x", false).apply("abc").unwrap(), "axc");
-        assert_eq!(edit("b", "x", false).apply("abcb"), Err(Misfit::Ambiguous(2)));
+        assert_eq!(edit("b", "x", false).apply("abcb"), Err(EditError::Ambiguous(2)));
         assert_eq!(edit("b", "x", true).apply("abcb").unwrap(), "axcx");
-        assert_eq!(edit("z", "x", false).apply("abc"), Err(Misfit::Absent));
-        assert_eq!(edit("", "x", false).apply("abc"), Err(Misfit::Empty));
-        assert_eq!(edit("b", "b", false).apply("abc"), Err(Misfit::Same));
+        assert_eq!(edit("z", "x", false).apply("abc"), Err(EditError::Absent));
+        assert_eq!(edit("", "x", false).apply("abc"), Err(EditError::Empty));
+        assert_eq!(edit("b", "b", false).apply("abc"), Err(EditError::Same));
     }
 }

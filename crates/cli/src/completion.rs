@@ -4,7 +4,7 @@
 //! come at once, so slow keepers are not waited for.
 
 use crate::args;
-use crate::people::words::on_one_line;
+use crate::display::words::on_one_line;
 use crate::reader::Reader;
 use crate::settings::Settings;
 use clap::{Arg, ArgAction, ArgMatches, Command};

@@ -3,13 +3,13 @@
 
 use crate::reader::Reader;
 use sessile_client::{Client, ClientError};
-use sessile_gateway::following::{self, Asked, Detail, Pieces, Position};
+use sessile_gateway::following::{self, Detail, Pieces, Position, Query};
 use sessile_protocol::{OpenRun, ReadOutput, RunNo};
 use sessile_store::{Directory, Entry, SessionStatus, timestamp};
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 
-pub(crate) use sessile_gateway::following::{Began, Ended, Event, Happened};
+pub(crate) use sessile_gateway::following::{Began, Ended, Event, NotARun};
 
 /// What comes next.
 #[derive(Debug)]
@@ -23,14 +23,14 @@ pub(crate) enum Next {
 
 /// The runs that exist when following begins.
 #[derive(Debug)]
-pub(crate) struct Past {
+pub(crate) struct ExistingRuns {
     pub(crate) finished: Vec<Entry>,
     pub(crate) open: Vec<OpenRun>,
     /// All runs up to this one are among them, except those that were not requested.
     last: RunNo,
 }
 
-impl Past {
+impl ExistingRuns {
     /// Reads the newest finished runs and all unfinished ones.
     pub(crate) fn read(reader: &mut Reader, newest: u64) -> anyhow::Result<Self> {
         let history = reader.directory.history();
@@ -73,12 +73,12 @@ pub(crate) struct Following {
     directory: Directory,
     client: Client,
     runs: following::Following,
-    calls: BTreeMap<u64, Asked>,
+    calls: BTreeMap<u64, Query>,
 }
 
 impl Following {
     /// Follows after `past`; `None` when the session has no keeper.
-    pub(crate) fn after(past: &Past, reader: Reader) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn after(past: &ExistingRuns, reader: Reader) -> anyhow::Result<Option<Self>> {
         let directory = reader.directory.clone();
         let Some(client) = reader.into_keeper() else {
             return Ok(None);
@@ -111,7 +111,7 @@ impl Following {
                 let over = following::over(&reply.outcome);
                 self.runs.take(asked, reply.outcome)?;
                 let entries = over.into_iter().filter_map(|run| self.directory.history().find(run));
-                entries.filter_map(|entry| Happened::of(&entry)).for_each(|h| self.runs.amend(h));
+                entries.filter_map(|entry| NotARun::of(&entry)).for_each(|h| self.runs.amend(h));
             }
         }
     }

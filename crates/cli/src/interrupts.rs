@@ -42,9 +42,9 @@ pub(crate) fn watch() -> anyhow::Result<BorrowedFd<'static>> {
 
 /// Counts signals: the first interrupts, the next leaves.
 #[derive(Debug, Default)]
-pub(crate) struct Count(u32);
+pub(crate) struct SignalCount(u32);
 
-impl Count {
+impl SignalCount {
     pub(crate) fn take(&mut self) -> Interruption {
         let mut byte = [0];
         let came = PIPE

@@ -1,6 +1,6 @@
 //! The layers of sessions in a sandbox, as commands use them.
 
-use crate::people::{Colour, Paint};
+use crate::display::{Colour, Paint};
 use crate::settings::Settings;
 use sessile_client::SessionLayer;
 use sessile_gateway::answer::SkippedChange;

@@ -9,12 +9,12 @@ use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// A layer besides the log.
-pub(crate) type Further = Box<dyn Layer<Registry> + Send + Sync>;
+pub(crate) type ExtraLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Starts logging.
-pub(crate) fn init(form: LogForm, level: &str, further: Option<Further>) -> anyhow::Result<()> {
+pub(crate) fn init(form: LogForm, level: &str, further: Option<ExtraLayer>) -> anyhow::Result<()> {
     let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(false);
-    let lines: Further = match form {
+    let lines: ExtraLayer = match form {
         LogForm::Text => lines.boxed(),
         LogForm::Json => lines.json().flatten_event(true).with_span_list(false).boxed(),
     };

@@ -1,6 +1,6 @@
 //! Replaces `otlp` in a program that was built without traces.
 
-use crate::log::Further;
+use crate::log::ExtraLayer;
 use anyhow::ensure;
 use tokio::runtime::Handle;
 
@@ -16,7 +16,7 @@ impl Traces {
         Ok(Self)
     }
 
-    pub(crate) fn layer(&self) -> Option<Further> {
+    pub(crate) fn layer(&self) -> Option<ExtraLayer> {
         None
     }
 

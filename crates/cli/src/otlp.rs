@@ -1,6 +1,6 @@
 //! Traces, sent to an OpenTelemetry collector: OTLP over HTTP.
 
-use crate::log::{self, Further};
+use crate::log::{self, ExtraLayer};
 use anyhow::{Context, bail};
 use async_trait::async_trait;
 use http_body_util::{BodyExt, Full};
@@ -49,7 +49,7 @@ impl Traces {
     }
 
     /// Returns the layer that traces our own spans, whatever the log level is.
-    pub(crate) fn layer(&self) -> Option<Further> {
+    pub(crate) fn layer(&self) -> Option<ExtraLayer> {
         let tracer = self.0.as_ref()?.tracer("sessile");
         let layer = tracing_opentelemetry::layer().with_tracer(tracer);
         Some(layer.with_filter(log::ours(LevelFilter::DEBUG)).boxed())

@@ -3,7 +3,7 @@
 //! It is on stderr, appears after half a second, and is erased when the work is done. In
 //! a pipe there never is one.
 
-use crate::people::words::{cut, on_one_line};
+use crate::display::words::{cut, on_one_line};
 use sessile_client::Client;
 use sessile_protocol::{Answer, ReadOutput, Request, RunNo, RunPhase};
 use sessile_store::{Directory, Liveness};

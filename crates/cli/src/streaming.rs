@@ -1,6 +1,6 @@
 //! Runs a command and passes its output on as it comes.
 
-use crate::people::outcome::Left;
+use crate::display::outcome::StillRunning;
 use crate::progress::Progress;
 use crate::{interrupts, output};
 use anyhow::bail;
@@ -20,9 +20,9 @@ pub(crate) enum Streamed {
         line: Line,
     },
     /// It goes on.
-    Left {
+    StillRunning {
         run: RunNo,
-        why: Left,
+        why: StillRunning,
         line: Line,
     },
 }
@@ -69,7 +69,7 @@ pub(crate) fn stream(
         bail!(ClientError::Unexpected);
     };
     let mut progress = directory.map(|directory| Progress::of_run(directory, run));
-    let mut signals = interrupts::Count::default();
+    let mut signals = interrupts::SignalCount::default();
     let mut read = ReadOutput { until_input, ..ReadOutput::waiting(run) };
     let mut line = Line::Fresh;
     loop {
@@ -95,15 +95,15 @@ pub(crate) fn stream(
         }
         let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let why = match view.queued {
-            Some(queued) => Left::Queued(*queued),
-            None if view.waiting_for_input && until_input => Left::Input,
-            None => Left::Time,
+            Some(queued) => StillRunning::Queued(*queued),
+            None if view.waiting_for_input && until_input => StillRunning::Input,
+            None => StillRunning::Time,
         };
         if is_over {
             return Ok(Streamed::Finished { done: result(client, run)?, line });
-        } else if is_late || why == Left::Input {
+        } else if is_late || why == StillRunning::Input {
             drop(progress);
-            return Ok(Streamed::Left { run, why, line });
+            return Ok(Streamed::StillRunning { run, why, line });
         }
     }
 }

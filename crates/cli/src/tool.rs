@@ -9,7 +9,7 @@ use sessile_client::{Client, ClientError, NewSession};
 use sessile_gateway::answer::{self, State};
 use sessile_gateway::text::{self, OutputOptions, Rest, Sizing};
 use sessile_gateway::tool::answers::{Finished, History, Reset, SessionNote};
-use sessile_gateway::tool::{self, Action, Extent, Request, Run, Shape, Target};
+use sessile_gateway::tool::{self, Action, Request, Run, RunAction, StateExtent, Target};
 use sessile_gateway::{Error, ErrorCode};
 use sessile_protocol::{Answer, Auto, Failure};
 use sessile_sandbox::Policy;
@@ -24,8 +24,8 @@ pub(crate) fn answer(
 ) -> sessile_gateway::Result<Value> {
     let place = Place::of(settings, request, sandbox)?;
     let outcome = match &request.action {
-        Action::Exec(run) => place.run(run, Shape::Exec, request.output),
-        Action::Eval(run) => place.run(run, Shape::Eval, request.output),
+        Action::Exec(run) => place.run(run, RunAction::Exec, request.output),
+        Action::Eval(run) => place.run(run, RunAction::Eval, request.output),
         Action::State(extent) => place.state(*extent),
         Action::Reset => place.reset(),
         Action::History { limit } => place.history(*limit),
@@ -126,7 +126,7 @@ impl Place {
         Ok(())
     }
 
-    fn run(&self, run: &Run, shape: Shape, options: OutputOptions) -> anyhow::Result<Value> {
+    fn run(&self, run: &Run, shape: RunAction, options: OutputOptions) -> anyhow::Result<Value> {
         let order = run.order();
         // Checked before there is a session for it.
         order.check()?;
@@ -136,7 +136,7 @@ impl Place {
         found.describe(&Finished::of(&done, shape, &Sizing { options, rest }))
     }
 
-    fn state(&self, extent: Extent) -> anyhow::Result<Value> {
+    fn state(&self, extent: StateExtent) -> anyhow::Result<Value> {
         let mut found = self.find()?;
         let Answer::State(view) = found.client.call(sessile_protocol::Request::State)? else {
             anyhow::bail!(ClientError::Unexpected);

@@ -5,8 +5,8 @@
 //! rewind). An incomplete line is shown at once, and continues where it stopped unless
 //! something else was shown in between.
 
-use crate::following::{Began, Ended, Event, Happened};
-use crate::people::words::took;
+use crate::display::words::took;
+use crate::following::{Began, Ended, Event, NotARun};
 use serde_json::{Map, Value, json};
 use sessile_protocol::RunNo;
 use sessile_store::StreamName;
@@ -112,7 +112,7 @@ impl<W: Write> Transcript<W> {
                     writeln!(out, "{run} = what it has left behind is not followed any further");
                 out.into_bytes()
             }
-            Event::Happened(happened) => {
+            Event::NotARun(happened) => {
                 let mut out = self.closed_line();
                 let _ = writeln!(out, "{}", self.painted(BOLD, &news(happened)));
                 out.into_bytes()
@@ -190,8 +190,8 @@ impl Transcript<Vec<u8>> {
     }
 }
 
-fn news(happened: &Happened) -> String {
-    let Happened { run, command, timestamp, notes, .. } = happened;
+fn news(happened: &NotARun) -> String {
+    let NotARun { run, command, timestamp, notes, .. } = happened;
     let mut text = format!("{run} * {} {command}", to_second(timestamp));
     for note in notes {
         let _ = write!(text, "; {note}");

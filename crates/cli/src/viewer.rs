@@ -6,7 +6,7 @@ use crate::reader::Reader;
 use anyhow::bail;
 use clap::Args;
 use sessile_client::ClientError;
-use sessile_gateway::answer::Awaited;
+use sessile_gateway::answer::WaitOutcome;
 use sessile_protocol::{Answer, Code, Failure, ReadScreen, Request, RunNo, RunPhase, ScreenView};
 use sessile_terminal::watch::{Pattern, Verdict, Watch, Why};
 use std::time::{Duration, Instant};
@@ -20,14 +20,14 @@ pub(crate) const SETTLE: Duration = Duration::from_millis(50);
 
 /// What to wait for.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Waiting {
+pub(crate) struct ScreenWaitArgs {
     /// Wait until this regular expression is found on the screen
     #[arg(long, value_name = "REGEX", value_parser = pattern)]
     wait_for: Option<Pattern>,
     /// Wait until the screen has not changed for this long
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     settle: Option<Duration>,
-    /// Wait for this long at the most
+    /// Maximum time to wait
     #[arg(long, value_name = "TIME", value_parser = args::duration, default_value = "10s")]
     timeout: Duration,
 }
@@ -36,7 +36,7 @@ fn pattern(text: &str) -> Result<Pattern, String> {
     Pattern::new(text).map_err(|error| error.to_string())
 }
 
-impl Waiting {
+impl ScreenWaitArgs {
     /// Waits by default until the screen is unchanged, to see the effect of keys.
     pub(crate) fn or_settle(self, settle: Duration) -> Self {
         let is_any = self.wait_for.is_some() || self.settle.is_some();
@@ -44,12 +44,12 @@ impl Waiting {
     }
 
     /// Whether the awaited content did not come.
-    pub(crate) fn is_in_vain(&self, awaited: Awaited) -> bool {
+    pub(crate) fn is_in_vain(&self, awaited: WaitOutcome) -> bool {
         match awaited {
-            Awaited::Nothing | Awaited::Came(Why::Matched | Why::Settled) => false,
+            WaitOutcome::Nothing | WaitOutcome::Came(Why::Matched | Why::Settled) => false,
             // A screen that can no longer change has settled.
-            Awaited::Came(Why::Ended) => self.wait_for.is_some(),
-            Awaited::TimedOut => true,
+            WaitOutcome::Came(Why::Ended) => self.wait_for.is_some(),
+            WaitOutcome::TimedOut => true,
         }
     }
 
@@ -70,7 +70,7 @@ impl Waiting {
         reader: &mut Reader,
         run: RunNo,
         before: Option<u64>,
-    ) -> anyhow::Result<(ScreenView, Awaited)> {
+    ) -> anyhow::Result<(ScreenView, WaitOutcome)> {
         let _progress = Progress::of(format!("waiting for the screen of run {run}"));
         let begun = Instant::now();
         let now = || u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -87,10 +87,11 @@ impl Waiting {
             match watch.look(now(), view.revision, &view.screen, view.phase) {
                 Verdict::Done(why) => {
                     let is_asked = self.wait_for.is_some() || self.settle.is_some();
-                    let awaited = if is_asked { Awaited::Came(why) } else { Awaited::Nothing };
+                    let awaited =
+                        if is_asked { WaitOutcome::Came(why) } else { WaitOutcome::Nothing };
                     return Ok((view, awaited));
                 }
-                Verdict::GaveUp => return Ok((view, Awaited::TimedOut)),
+                Verdict::GaveUp => return Ok((view, WaitOutcome::TimedOut)),
                 Verdict::Wait { at_most_ms } => {
                     std::thread::sleep(PAUSE.min(Duration::from_millis(at_most_ms)));
                     patience_ms = Some(at_most_ms);

@@ -7,8 +7,8 @@
 use crate::create::reserve_name;
 use crate::restore::Identity;
 use crate::{
-    Bounds, ClientError, Launcher, LayerRefused, NewSession, RestoreError, RestoredSession,
-    Restoring, SessionLayer, Trust,
+    Bounds, ClientError, Launcher, LayerRefused, NewSession, RestoreError, RestoreOptions,
+    RestoredSession, SessionLayer, Trust,
 };
 use sessile_protocol::{
     Answer, Carried, CarriedKernel, Code, Failure, ForkFiles, ForkOrder, ForkView, ForkedView,
@@ -57,8 +57,8 @@ impl TemporarySave {
         Ok(Self { path: sessions.root().join(name) })
     }
 
-    fn restoring(&self) -> Restoring {
-        Restoring {
+    fn restoring(&self) -> RestoreOptions {
+        RestoreOptions {
             path: self.path.clone(),
             cwd: None,
             bounds: Bounds { roots: vec!["/".into()], otherwise: "/".into() },

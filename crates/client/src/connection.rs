@@ -105,14 +105,14 @@ pub struct Client {
     buffer: Vec<u8>,
     /// The first request, until it is answered.
     first: Vec<u8>,
-    home: Option<Home>,
+    home: Option<Reconnect>,
     patience: SilenceTimer,
     revived: Option<Box<Metadata>>,
 }
 
 /// The session, for a connection to its next keeper.
 #[derive(Debug)]
-struct Home {
+struct Reconnect {
     launcher: Launcher,
     directory: Directory,
     until: Instant,
@@ -142,7 +142,7 @@ impl Client {
     pub(crate) fn at_home(mut self, launcher: &Launcher, directory: &Directory) -> Self {
         let until = Instant::now() + PATIENCE;
         let (launcher, directory) = (launcher.clone(), directory.clone());
-        self.home = Some(Home { launcher, directory, until });
+        self.home = Some(Reconnect { launcher, directory, until });
         self
     }
 

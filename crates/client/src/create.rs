@@ -1,6 +1,6 @@
 //! New sessions, and ending them.
 
-use crate::restore::{Move, Place};
+use crate::restore::{DirectoryMapping, Move};
 use crate::{Client, ClientError, Launcher, stopped};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Answer, Auto, ForkOrder, Language, Request, RunNo, SessionId};
@@ -320,7 +320,11 @@ impl Launcher {
             environment: &metadata.env,
             from: &before.work_dir,
             to: &metadata.work_dir,
-            place: if before.sandbox.is_some() { Place::Confined } else { Place::New },
+            place: if before.sandbox.is_some() {
+                DirectoryMapping::Confined
+            } else {
+                DirectoryMapping::New
+            },
         };
         for (language, saved) in &mut kernels {
             moved.fit(*language, saved);

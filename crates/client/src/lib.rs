@@ -14,7 +14,7 @@ mod once;
 mod port;
 mod restore;
 mod stopped;
-mod taking;
+mod takeover;
 pub mod top;
 mod workspace;
 
@@ -23,13 +23,15 @@ pub use create::{NewSession, SavedTo};
 pub use ended::{EndedSession, Next};
 pub use launch::Launcher;
 pub use layer::{COPIER, LayerRefused, SessionLayer, copy_layer_as_owner};
-pub use once::{Made, OnceTurn, StartOnce};
-pub use port::{PortError, PortPlace};
-pub use restore::{Bounds, Obstacle, RestoreError, RestoredSession, Restoring, Trust, about_save};
+pub use once::{CreatedOnce, OnceClaim, StartOnce};
+pub use port::{OpenPort, PortError};
+pub use restore::{
+    Bounds, Obstacle, RestoreError, RestoreOptions, RestoredSession, Trust, about_save,
+};
 pub use stopped::{
     KeeperStopped, LOOK, NoAnswer, PROBE, SilenceAction, SilenceTimer, probe, process as process_at,
 };
-pub use taking::{
+pub use takeover::{
     AgentFiles, AgentKept, ContinueOptions, ContinuedSession, FETCHER, Fetch, Fetched, StoredThread,
 };
 pub use workspace::{NoView, Workspace};

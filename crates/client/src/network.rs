@@ -34,7 +34,7 @@ pub(crate) fn socket(network: Option<OwnNetwork>, to: SocketAddr) -> io::Result<
     if net.metadata()?.ino() != network.inode {
         return Err(io::Error::new(io::ErrorKind::NotFound, "the session has ended"));
     }
-    Entering { net, user, family, made: -1, error: 0 }.run()
+    SocketRequest { net, user, family, made: -1, error: 0 }.run()
 }
 
 /// Connects, and makes the socket block from then on.
@@ -55,7 +55,7 @@ pub(crate) fn connect(socket: &OwnedFd, to: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-struct Entering {
+struct SocketRequest {
     net: File,
     user: File,
     family: AddressFamily,
@@ -63,7 +63,7 @@ struct Entering {
     error: c_int,
 }
 
-impl Entering {
+impl SocketRequest {
     fn run(mut self) -> io::Result<OwnedFd> {
         let mut stack = Vec::<u128>::with_capacity(STACK / size_of::<u128>());
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
@@ -91,7 +91,7 @@ impl Entering {
 /// Runs in the child: makes only system calls, and exits without running any cleanup of ours.
 extern "C" fn enter(order: *mut c_void) -> c_int {
     // SAFETY: the caller's value, which it does not touch meanwhile.
-    let order = unsafe { &mut *order.cast::<Entering>() };
+    let order = unsafe { &mut *order.cast::<SocketRequest>() };
     // SAFETY: all are descriptors of this process; only this child enters the namespaces.
     unsafe {
         // The machine's root may enter at once; other users through the user namespace that

@@ -21,14 +21,14 @@ pub struct StartOnce {
 
 /// A turn to carry out a request, unless that was done before.
 #[derive(Debug)]
-pub enum OnceTurn {
+pub enum OnceClaim {
     Free(StartTurn),
     Before(Box<Metadata>),
 }
 
 /// A session, and whether this request has made it.
 #[derive(Clone, Debug)]
-pub enum Made {
+pub enum CreatedOnce {
     Now(Directory, Metadata),
     Before(Metadata),
 }
@@ -46,7 +46,7 @@ impl Launcher {
         if sessions.find(&order.id).is_err() {
             return Ok(None);
         }
-        self.made(sessions, &sessions.turn_to_start(&order.id)?, order, Past::IsKnown)
+        self.made(sessions, &sessions.turn_to_start(&order.id)?, order, EarlierAttempt::Known)
     }
 
     /// Waits for the turn to give an existing session to this request.
@@ -57,11 +57,11 @@ impl Launcher {
         &self,
         sessions: &Sessions,
         order: &StartOnce,
-    ) -> Result<OnceTurn, ClientError> {
+    ) -> Result<OnceClaim, ClientError> {
         let turn = sessions.turn_to_start(&order.id)?;
-        Ok(match self.made(sessions, &turn, order, Past::MayCome)? {
-            Some(metadata) => OnceTurn::Before(Box::new(metadata)),
-            None => OnceTurn::Free(turn),
+        Ok(match self.made(sessions, &turn, order, EarlierAttempt::MayFinish)? {
+            Some(metadata) => OnceClaim::Before(Box::new(metadata)),
+            None => OnceClaim::Free(turn),
         })
     }
 
@@ -75,23 +75,25 @@ impl Launcher {
         sessions: &Sessions,
         order: &StartOnce,
         new: NewSession,
-    ) -> Result<Made, ClientError> {
+    ) -> Result<CreatedOnce, ClientError> {
         let mut turn = sessions.turn_to_start(&order.id)?;
         // The keeper of another session makes a copy of it, which takes some time.
-        let past = if new.from.is_some() { Past::MayCome } else { Past::IsKnown };
+        let past =
+            if new.from.is_some() { EarlierAttempt::MayFinish } else { EarlierAttempt::Known };
         if let Some(metadata) = self.made(sessions, &turn, order, past)? {
-            return Ok(Made::Before(metadata));
+            return Ok(CreatedOnce::Before(metadata));
         }
         let outcome = turn
             .record(&order.digest, None)
             .map_err(ClientError::from)
             .and_then(|()| self.create(sessions, NewSession { id: Some(order.id.clone()), ..new }));
         match outcome {
-            Ok((directory, metadata)) => Ok(Made::Now(directory, metadata)),
+            Ok((directory, metadata)) => Ok(CreatedOnce::Now(directory, metadata)),
             // The keeper of an earlier attempt was starting, and was faster.
-            Err(error) if error.has_keeper() => {
-                self.made(sessions, &turn, order, Past::MayCome)?.map(Made::Before).ok_or(error)
-            }
+            Err(error) if error.has_keeper() => self
+                .made(sessions, &turn, order, EarlierAttempt::MayFinish)?
+                .map(CreatedOnce::Before)
+                .ok_or(error),
             Err(error) => {
                 let _ = turn.directory().remove();
                 Err(error)
@@ -104,7 +106,7 @@ impl Launcher {
         sessions: &Sessions,
         turn: &StartTurn,
         order: &StartOnce,
-        past: Past,
+        past: EarlierAttempt,
     ) -> Result<Option<Metadata>, ClientError> {
         let Some(digest) = turn.digest() else { return Ok(None) };
         if digest != order.digest {
@@ -124,10 +126,14 @@ impl Launcher {
             let is_free = turn.directory().lock()?.is_some();
             let is_late = Instant::now() > deadline;
             match past {
-                Past::IsKnown if is_free => return Ok(None),
-                Past::MayCome if is_free && is_late => return Ok(None),
-                Past::IsKnown | Past::MayCome if is_late => return Err(ClientError::Silent),
-                Past::IsKnown | Past::MayCome => std::thread::sleep(Duration::from_millis(5)),
+                EarlierAttempt::Known if is_free => return Ok(None),
+                EarlierAttempt::MayFinish if is_free && is_late => return Ok(None),
+                EarlierAttempt::Known | EarlierAttempt::MayFinish if is_late => {
+                    return Err(ClientError::Silent);
+                }
+                EarlierAttempt::Known | EarlierAttempt::MayFinish => {
+                    std::thread::sleep(Duration::from_millis(5))
+                }
             }
         }
     }
@@ -135,7 +141,7 @@ impl Launcher {
 
 /// Whether an earlier attempt that is not visible may still succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Past {
-    IsKnown,
-    MayCome,
+enum EarlierAttempt {
+    Known,
+    MayFinish,
 }

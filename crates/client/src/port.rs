@@ -27,14 +27,14 @@ fn instead(others: &[u16]) -> String {
 
 /// An open port, with the addresses that lead to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortPlace {
+pub struct OpenPort {
     port: u16,
     /// Never empty; the best first.
     addresses: Vec<SocketAddr>,
     network: Option<OwnNetwork>,
 }
 
-impl PortPlace {
+impl OpenPort {
     /// # Errors
     /// When no process of the session listens on the port.
     pub fn find(view: &PortsView, port: u16) -> Result<Self, PortError> {
@@ -117,13 +117,13 @@ mod tests {
             (8003, Transport::Tcp, "10.1.2.3"),
         ]);
         let addresses = |port| {
-            let place = PortPlace::find(&open, port).unwrap();
+            let place = OpenPort::find(&open, port).unwrap();
             place.addresses().iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(addresses(8000), ["127.0.0.1:8000"]);
         assert_eq!(addresses(8001), ["[::1]:8001", "127.0.0.1:8001"]);
         assert_eq!(addresses(8003), ["10.1.2.3:8003"]);
-        let refused = PortPlace::find(&open, 8002).unwrap_err().to_string();
+        let refused = OpenPort::find(&open, 8002).unwrap_err().to_string();
         assert_eq!(
             refused,
             "nothing in the session listens on port 8002; it listens on 8000, 8001, 8003"

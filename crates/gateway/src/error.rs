@@ -336,7 +336,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// An error as JSON.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ErrorDetail {
-    /// Stable: programs match on it
+    /// A stable code for programs
     #[schema(value_type = String)]
     pub code: ErrorCode,
     pub message: String,

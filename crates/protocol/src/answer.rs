@@ -184,25 +184,25 @@ pub struct OutputView {
     pub queued: Option<Box<Queued>>,
 }
 
-/// Where a run stands that has not begun
+/// The place of a run in the queue
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Queued {
-    /// 1 for the run that is next
+    /// 1 is the next run
     pub place: u64,
-    /// The run that is going. Absent while the interpreter comes up, or while
-    /// something is done with the session as a whole
+    /// The active run. Absent while the interpreter starts, or during an operation on the
+    /// whole session
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub behind: Option<Behind>,
 }
 
-/// A run that others wait for
+/// A run that others are queued behind
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Behind {
     pub run: RunNo,
-    /// Its first line, or the beginning of it
+    /// Its first line, possibly shortened
     pub command: String,
 }
 

@@ -71,13 +71,13 @@ pub enum BootPurpose {
     Sweep,
 }
 
-/// Checkpoints that a session takes by itself, before each run.
+/// Checkpoints that a session takes automatically before each run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Auto {
-    /// How many of them are kept.
+    /// How many are kept.
     pub keep: u32,
-    /// With the files of the workspace.
+    /// Whether it includes the files of the workspace.
     #[serde(default)]
     pub files: bool,
 }

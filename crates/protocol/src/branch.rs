@@ -143,7 +143,7 @@ impl NewCheckpoint {
 pub struct CheckpointView {
     pub name: String,
     pub created_at: String,
-    /// The newest run that is in it.
+    /// The newest run in it.
     pub as_of_run: RunNo,
     /// Taken automatically before a run.
     #[serde(default)]

@@ -24,7 +24,7 @@ pub struct Job {
     pub state: JobState,
     pub started_at: String,
     pub age_ms: u64,
-    /// Processor time of all its processes, ended ones included.
+    /// CPU time of all its processes, including ended ones.
     pub cpu_ms: u64,
     /// Resident memory of all its processes, in bytes.
     pub memory: u64,
@@ -35,18 +35,18 @@ pub struct Job {
     pub ports: Vec<Port>,
 }
 
-/// A job of a shell that is over
+/// A finished job of a shell
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct EndedJob {
     pub pid: u32,
     /// The run that started it
     pub run: RunNo,
-    /// If that is plain from the run's text
+    /// Set if the run's text shows it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub command: Option<String>,
-    /// Absent if the shell has forgotten it
+    /// Absent if the shell no longer knows it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub exit_code: Option<i32>,

@@ -100,7 +100,7 @@ pub enum Request {
         pid: u32,
         signal: i32,
     },
-    /// Make new sessions with the state of this one.
+    /// Fork a session: create sessions with its state.
     Fork(ForkOrder),
     /// Take a checkpoint.
     Checkpoint(NewCheckpoint),

@@ -42,7 +42,7 @@ pub enum LimitedResource {
     Layer,
 }
 
-/// How it is known that a limit was met
+/// How the limit was detected
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -70,7 +70,7 @@ pub struct MemoryLimit {
     pub held_by: String,
 }
 
-/// Cores' worth of time
+/// CPU time, in cores
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CpuLimit {
@@ -104,7 +104,7 @@ pub struct FilesLimit {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LayerLimit {
     pub limit_bytes: u64,
-    /// At the last look, which is taken as it is written to
+    /// As of the last check
     #[serde(default)]
     pub used_bytes: Option<u64>,
     /// Writes that failed with `No space left on device`

@@ -26,11 +26,11 @@ pub struct SavedKernelView {
     pub carried: Option<u64>,
 }
 
-/// Something that could not be carried.
+/// Something that could not be saved or copied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LeftBehind {
-    /// Whose it is; none where it is nobody's in particular.
+    /// The language that it belongs to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
     pub name: String,

@@ -18,7 +18,7 @@ pub use serve::{
     Lifetime, Listener, LocalError, LocalListener, Program, ServeOptions, Tls, TlsError, serve,
 };
 pub use sessile_agent::limits::Price;
-pub use sessile_agent::model::Wire;
-pub use tokens::{Grant, Terms, Tokens};
+pub use sessile_agent::model::ApiFormat;
+pub use tokens::{Grant, TokenLimits, Tokens};
 
 pub use service::{ErrorCode, Limits, Pool, Service, ServiceError, SessionDefaults};

@@ -6,7 +6,7 @@
 mod changes;
 
 use crate::keepers::{blocking, lock};
-use crate::service::{Bounds, Caller, ErrorCode, Moved, ServiceError};
+use crate::service::{Caller, ErrorCode, IfMoved, RequiredSandbox, ServiceError};
 use changes::{Changes, Freshness};
 use jiff::Timestamp;
 use rustix::fs::FlockOperation;
@@ -43,7 +43,7 @@ pub struct Grant {
 
 /// The limits of a further token.
 #[derive(Clone, Debug, Default)]
-pub struct Terms {
+pub struct TokenLimits {
     /// These directories and what is below; when absent, all that the server allows.
     pub workspaces: Option<Vec<PathBuf>>,
     /// The minimum sandbox of its sessions.
@@ -57,12 +57,12 @@ pub struct Terms {
 pub struct Tokens {
     root: PathBuf,
     known: Arc<Mutex<Known>>,
-    reading: Arc<Reading>,
+    reading: Arc<TokenReader>,
 }
 
 /// The state of reading the files.
 #[derive(Debug, Default)]
-struct Reading {
+struct TokenReader {
     /// Watched since they were first read.
     changes: OnceLock<Option<Changes>>,
     /// Locked while they are read, so that older content does not replace newer.
@@ -143,7 +143,7 @@ impl Tokens {
     ///
     /// # Errors
     /// When the name is invalid or taken, or the file cannot be written.
-    pub fn create(&self, name: &str, terms: Terms) -> io::Result<(String, Grant)> {
+    pub fn create(&self, name: &str, terms: TokenLimits) -> io::Result<(String, Grant)> {
         check_name(name)?;
         let _lock = self.lock()?;
         let mut grants = self.list()?;
@@ -253,15 +253,17 @@ impl Tokens {
             Some(grant) => Ok(Caller {
                 token: Some(grant.name),
                 workspaces: grant.workspaces,
-                bounds: grant.sandbox.map_or(Bounds::Servers, |own| Bounds::And(Arc::new(own))),
-                moved: Moved::TakeUp,
+                bounds: grant
+                    .sandbox
+                    .map_or(RequiredSandbox::Servers, |own| RequiredSandbox::And(Arc::new(own))),
+                moved: IfMoved::TakeUp,
             }),
             None => Err(ServiceError::new(ErrorCode::Unauthorized, "that token is not known here")),
         }
     }
 }
 
-impl Reading {
+impl TokenReader {
     /// Reads the files again if they have changed.
     fn refresh(&self, root: &Path, known: &Mutex<Known>) {
         let _at_work = lock(&self.at_work);
@@ -385,7 +387,7 @@ mod tests {
         // As if read just now.
         lock(&tokens.known).freshness = Freshness::new(0, Instant::now());
         assert!(tokens.is_fresh());
-        let (other, _) = Tokens::at(root.path()).create("ci", Terms::default()).unwrap();
+        let (other, _) = Tokens::at(root.path()).create("ci", TokenLimits::default()).unwrap();
         assert!(!tokens.is_fresh());
         // Stays so until the files are read, for all callers, not only the first.
         assert!(!tokens.is_fresh());
@@ -415,11 +417,11 @@ mod tests {
         let (token, grant) = tokens
             .create(
                 "ci",
-                Terms { workspaces: places.clone(), expires_at: Some(end), sandbox: None },
+                TokenLimits { workspaces: places.clone(), expires_at: Some(end), sandbox: None },
             )
             .unwrap();
         assert_eq!(tokens.list().unwrap(), [grant]);
-        assert!(tokens.create("ci", Terms::default()).is_err());
+        assert!(tokens.create("ci", TokenLimits::default()).is_err());
         let stored = fs::read_to_string(tokens.grants_file()).unwrap();
         assert!(!stored.contains(&token), "only a digest is kept");
         let found = caller(&tokens, &token, now()).unwrap();
@@ -445,7 +447,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let tokens = Tokens::at(root.path());
         fs::write(tokens.grants_file(), "[{").unwrap();
-        assert!(tokens.create("ci", Terms::default()).is_err());
+        assert!(tokens.create("ci", TokenLimits::default()).is_err());
         assert!(tokens.revoke("ci").is_err());
         assert_eq!(fs::read_to_string(tokens.grants_file()).unwrap(), "[{");
     }
@@ -456,7 +458,7 @@ mod tests {
         let (server, other) = (Tokens::at(root.path()), Tokens::at(root.path()));
         server.owner().unwrap();
         for name in ["a", "b", "c"] {
-            let (token, _) = other.create(name, Terms::default()).unwrap();
+            let (token, _) = other.create(name, TokenLimits::default()).unwrap();
             assert!(caller(&server, &token, now()).is_ok());
             assert!(other.revoke(name).unwrap());
             assert!(caller(&server, &token, now()).is_err());
@@ -467,7 +469,10 @@ mod tests {
     fn names_are_plain() {
         let root = tempfile::tempdir().unwrap();
         for name in ["", "owner", "a b", "a\n", "ü", &"x".repeat(65)] {
-            assert!(Tokens::at(root.path()).create(name, Terms::default()).is_err(), "{name:?}");
+            assert!(
+                Tokens::at(root.path()).create(name, TokenLimits::default()).is_err(),
+                "{name:?}"
+            );
         }
     }
 }

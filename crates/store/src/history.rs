@@ -48,8 +48,8 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_us: Option<u64>,
     pub kernel: String,
-    /// The session that it was run in, if that was another one: it was saved,
-    /// and this one goes on from there.
+    /// The session that it was run in, if that was another one, which was saved and restored
+    /// as this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_session: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,13 +58,13 @@ pub struct Entry {
     pub timed_out: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// What it is, if it is no run.
+    /// The kind of event, if it is not a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
     /// Bytes of the command, where it was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_bytes: Option<u64>,
-    /// What it had written when it ended.
+    /// Bytes written by its end.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stdout_bytes: u64,
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// readers; the rest is what a new keeper needs to go on with the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = SessionInfo, description = "A session's metadata"))]
+#[cfg_attr(feature = "schema", schema(as = SessionInfo, description = "Get a session's metadata"))]
 pub struct Metadata {
     pub session_id: SessionId,
     pub command: String,
@@ -28,7 +28,7 @@ pub struct Metadata {
     /// Why it ended: asked for, idle, or with its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<String>,
-    /// What could not be written when it ended, and so is missing from its files.
+    /// What could not be written to its files when it ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_at_end: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,44 +36,44 @@ pub struct Metadata {
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     pub idle_timeout_ms: u64,
-    /// Only runs keep it from being idle: not jobs, nor who looks at it.
+    /// Only runs keep it from being idle, not jobs or attached clients.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub idle_without_runs: bool,
     pub command_timeout_ms: u64,
     pub max_history: u64,
     pub output_cap: u64,
-    /// Runs that may wait, if it was limited.
+    /// Maximum number of queued runs, if limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_queue: Option<u64>,
-    /// Which workspace's and key's default session this is, if it is one.
+    /// The workspace (and key) whose default session this is, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// The key by which it is one of several of its workspace.
+    /// The key that distinguishes it from other sessions of its workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// What its maker calls it.
+    /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Checkpoints that it takes before runs.
+    /// Automatic checkpoints before runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto: Option<Auto>,
-    /// The policy that it is confined by, with nothing left open.
+    /// Its complete sandbox policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub sandbox: Option<Value>,
-    /// What of its sandbox is weaker than it was asked for, if anything.
+    /// How its sandbox is weaker than requested, if it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The session that it is a fork of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
-    /// The token that it was made with, if it came over the network.
+    /// The token that it was created with, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// That it is saved in idle time, and how far that has got.
+    /// Set if it is saved in idle time; how far saving has got.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durable: Option<Durable>,
-    /// The session that it was saved from, if it was made from a file.
+    /// The session that it was restored from, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_from: Option<SessionId>,
 }
@@ -114,16 +114,16 @@ impl Durable {
     }
 }
 
-/// How far saving has got.
+/// The progress of saving.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SaveState {
-    /// The last run that the last save has.
+    /// The newest run in the last save.
     #[serde(default)]
     pub as_of_run: Option<RunNo>,
     #[serde(default)]
     pub saved_at: Option<String>,
-    /// Why the last attempt came to nothing, if it did.
+    /// Why the last attempt failed, if it did.
     #[serde(default)]
     pub error: Option<String>,
 }
@@ -160,7 +160,7 @@ impl DurableStore {
     }
 }
 
-/// Where a fork comes from.
+/// The origin of a fork.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ForkedFrom {

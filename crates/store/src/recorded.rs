@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// have no end of them.
 const LOST: usize = 1000;
 
-/// What a run had to say besides its output.
+/// Remarks on a run, besides its output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Remarks {

@@ -1,9 +1,9 @@
 //! The model's answers, and its failures.
 
-use super::open::Open;
+use super::open::OpenTask;
 use super::{Agent, Effect, Purpose, Stage};
-use crate::model::{Block, Failure, Fault, Reply, Retry, Stop, Usage};
-use crate::thread::{Activity, Ending, What};
+use crate::model::{Block, Failure, FailureKind, Reply, Retry, Stop, Usage};
+use crate::thread::{Activity, Ending, EntryKind};
 
 impl Agent {
     pub(super) fn replied(
@@ -20,16 +20,16 @@ impl Agent {
             Purpose::Step => {
                 let reply = self.with_distinct_ids(reply);
                 let step = self.steps + 1;
-                self.record(What::Reply { task, step, reply }, now_ms, effects);
+                self.record(EntryKind::Reply { task, step, reply }, now_ms, effects);
             }
             // An empty summary would replace the whole conversation.
             Purpose::Summary | Purpose::ShortSummary if reply.text().trim().is_empty() => {
                 let why = "the model's summary of the conversation is empty";
-                let failure = Failure::new(Fault::Nonsense, why).having_used(reply.usage);
+                let failure = Failure::new(FailureKind::Nonsense, why).having_used(reply.usage);
                 return self.failed(failure, purpose, attempt, now_ms, effects);
             }
             Purpose::Summary | Purpose::ShortSummary => {
-                let what = What::Summary { text: reply.text(), usage: reply.usage };
+                let what = EntryKind::Summary { text: reply.text(), usage: reply.usage };
                 self.record(what, now_ms, effects);
             }
         }
@@ -44,24 +44,24 @@ impl Agent {
             .entries
             .iter()
             .filter_map(|entry| match &entry.what {
-                What::Reply { reply, .. } => Some(reply.calls().map(|call| call.id.clone())),
-                What::Created { .. }
-                | What::Task { .. }
-                | What::Approval { .. }
-                | What::Intent(_)
-                | What::Outcome(_)
-                | What::Summary { .. }
-                | What::Stopping { .. }
-                | What::Ended { .. }
-                | What::Checkpoint(_)
-                | What::Rewinding(_)
-                | What::Rewound { .. }
-                | What::NotRewound { .. }
-                | What::SessionRewound { .. }
-                | What::Activity { .. }
-                | What::Imported { .. }
-                | What::Moved(_)
-                | What::Continued(_) => None,
+                EntryKind::Reply { reply, .. } => Some(reply.calls().map(|call| call.id.clone())),
+                EntryKind::Created { .. }
+                | EntryKind::Task { .. }
+                | EntryKind::Approval { .. }
+                | EntryKind::Intent(_)
+                | EntryKind::Outcome(_)
+                | EntryKind::Summary { .. }
+                | EntryKind::Stopping { .. }
+                | EntryKind::Ended { .. }
+                | EntryKind::Checkpoint(_)
+                | EntryKind::Rewinding(_)
+                | EntryKind::Rewound { .. }
+                | EntryKind::NotRewound { .. }
+                | EntryKind::SessionRewound { .. }
+                | EntryKind::Activity { .. }
+                | EntryKind::Imported { .. }
+                | EntryKind::Moved(_)
+                | EntryKind::Continued(_) => None,
             })
             .flatten()
             .collect();
@@ -85,13 +85,13 @@ impl Agent {
         effects: &mut Vec<Effect>,
     ) {
         self.count(failure.used, now_ms, effects);
-        let is_too_long = failure.fault == Fault::TooLong && purpose != Purpose::ShortSummary;
-        if is_too_long && self.open.as_mut().is_some_and(Open::shorten) {
+        let is_too_long = failure.fault == FailureKind::TooLong && purpose != Purpose::ShortSummary;
+        if is_too_long && self.open.as_mut().is_some_and(OpenTask::shorten) {
             return self.ask(Purpose::ShortSummary, 1, effects);
         }
         match failure.retry(attempt) {
             Retry::After { ms } => {
-                if let Some(limit) = self.open.as_ref().and_then(Open::used_up) {
+                if let Some(limit) = self.open.as_ref().and_then(OpenTask::used_up) {
                     self.stage = Stage::Idle;
                     return self.stop(Ending::Limit { limit }, now_ms, effects);
                 }
@@ -111,7 +111,7 @@ impl Agent {
         let Some(open) = &self.open else { return };
         if used != Usage::default() {
             let (task, activity) = (open.task, Activity::Usage(used));
-            self.record(What::Activity { task, activity }, now_ms, effects);
+            self.record(EntryKind::Activity { task, activity }, now_ms, effects);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::open::Pending;
 use super::{Approval, Config};
 use crate::model::Arguments;
 use crate::thread::{Ending, Outcome, Verdict};
-use crate::tools::BadCall;
+use crate::tools::CallError;
 
 /// The next action for a call.
 pub(super) enum Next {
@@ -28,10 +28,10 @@ pub(super) fn next_of(
     }
     if !config.tools.contains(&call.tool) {
         let known = config.tools.join(", ");
-        return tell(BadCall::UnknownTool { name: call.tool.clone(), known }.to_string());
+        return tell(CallError::UnknownTool { name: call.tool.clone(), known }.to_string());
     }
     if let Arguments::Malformed(text) = &call.input {
-        return tell(BadCall::Malformed(text.chars().take(200).collect()).to_string());
+        return tell(CallError::Malformed(text.chars().take(200).collect()).to_string());
     }
     match &pending.verdict {
         Some(Verdict::Allowed) => Next::Perform,

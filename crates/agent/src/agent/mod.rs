@@ -2,12 +2,12 @@
 
 mod answers;
 mod calls;
+mod messages;
 mod open;
 mod rewinding;
-mod taking;
-mod words;
+mod takeover;
 
-pub use words::{
+pub use messages::{
     Approval, Checkpoints, Config, Effect, Input, Purpose, Question, Refusal, RewindTo, Stage,
     Submission, Worker,
 };
@@ -16,9 +16,9 @@ use crate::continuity::Continuity;
 use crate::conversation::{self, Turn};
 use crate::ids::{TaskNo, ThreadId};
 use crate::model::Usage;
-use crate::thread::{Ending, Entry, Moved, Rewind, What, line};
+use crate::thread::{Ending, Entry, EntryKind, Moved, Rewind, line};
 use calls::{Next, next_of};
-use open::{Open, Pending};
+use open::{OpenTask, Pending};
 
 #[derive(Clone, Debug)]
 pub struct Agent {
@@ -26,7 +26,7 @@ pub struct Agent {
     thread: ThreadId,
     entries: Vec<Entry>,
     stage: Stage,
-    open: Option<Open>,
+    open: Option<OpenTask>,
     tasks: u64,
     steps: u64,
     /// Tokens of the last request, unless it was summarized since.
@@ -54,7 +54,7 @@ impl Agent {
         };
         let mut effects = Vec::new();
         let format = crate::thread::FORMAT;
-        let created = What::Created { format, thread, forked_from: None, earlier_tasks: 0 };
+        let created = EntryKind::Created { format, thread, forked_from: None, earlier_tasks: 0 };
         agent.record(created, now_ms, &mut effects);
         (agent, effects)
     }
@@ -67,7 +67,7 @@ impl Agent {
         entries: Vec<Entry>,
         now_ms: u64,
     ) -> Option<(Self, Vec<Effect>)> {
-        let What::Created { thread, .. } = &entries.first()?.what else {
+        let EntryKind::Created { thread, .. } = &entries.first()?.what else {
             return None;
         };
         let mut agent = Self {
@@ -129,7 +129,7 @@ impl Agent {
         match purpose {
             Purpose::Step | Purpose::Summary => turns,
             Purpose::ShortSummary => {
-                let most = self.open.as_ref().and_then(Open::compact_above_tokens);
+                let most = self.open.as_ref().and_then(OpenTask::compact_above_tokens);
                 conversation::shortened(turns, most.unwrap_or(0))
             }
         }
@@ -138,7 +138,7 @@ impl Agent {
     /// Returns when to call [`Agent::step`] with [`Input::Due`] if nothing else happens.
     #[must_use]
     pub fn due_ms(&self) -> Option<u64> {
-        let over = self.open.as_ref().and_then(Open::over_ms);
+        let over = self.open.as_ref().and_then(OpenTask::over_ms);
         let wait = match self.stage {
             Stage::Waiting { until_ms, .. } => Some(until_ms),
             Stage::Idle
@@ -167,7 +167,7 @@ impl Agent {
         let Submission { text, limits, continuity, key } = submission;
         let continuity = self.continuity(continuity);
         let mut effects = Vec::new();
-        self.record(What::Task { task, text, limits, continuity, key }, now_ms, &mut effects);
+        self.record(EntryKind::Task { task, text, limits, continuity, key }, now_ms, &mut effects);
         self.go_on(now_ms, &mut effects);
         Ok((task, effects))
     }
@@ -176,7 +176,7 @@ impl Agent {
     fn begun_before(&self, submission: &Submission) -> Result<Option<TaskNo>, Refusal> {
         let Some(wanted) = &submission.key else { return Ok(None) };
         let of_key = self.entries.iter().find_map(|entry| {
-            let What::Task { task, text, key, .. } = &entry.what else { return None };
+            let EntryKind::Task { task, text, key, .. } = &entry.what else { return None };
             (key.as_ref() == Some(wanted)).then_some((*task, text))
         });
         match of_key {
@@ -190,9 +190,10 @@ impl Agent {
     fn untold(&self) -> Option<Continuity> {
         let since = self.entries.iter().rev();
         // Events during a task were reported there.
-        let is_told = |entry: &&Entry| matches!(entry.what, What::Task { .. } | What::Ended { .. });
+        let is_told =
+            |entry: &&Entry| matches!(entry.what, EntryKind::Task { .. } | EntryKind::Ended { .. });
         since.take_while(|entry| !is_told(entry)).find_map(|entry| {
-            if let What::Continued(continuity) = &entry.what {
+            if let EntryKind::Continued(continuity) = &entry.what {
                 Some(continuity.clone())
             } else {
                 None
@@ -233,19 +234,19 @@ impl Agent {
                 self.stage = Stage::Asking { purpose, attempt, used };
             }
             (Input::Performed(outcome), Stage::Performing { call }) if outcome.call == call => {
-                self.record(What::Outcome(outcome), now_ms, &mut effects);
+                self.record(EntryKind::Outcome(outcome), now_ms, &mut effects);
                 self.go_on(now_ms, &mut effects);
             }
             (Input::Decided { call, verdict }, Stage::Approving { call: asked })
                 if call == asked =>
             {
-                self.record(What::Approval { call, verdict }, now_ms, &mut effects);
+                self.record(EntryKind::Approval { call, verdict }, now_ms, &mut effects);
                 self.go_on(now_ms, &mut effects);
             }
             (Input::Active(activity), Stage::Asking { .. }) => {
                 let Some(open) = &self.open else { return effects };
                 let (task, used_up) = (open.task, open.used_up());
-                self.record(What::Activity { task, activity }, now_ms, &mut effects);
+                self.record(EntryKind::Activity { task, activity }, now_ms, &mut effects);
                 if let Some(limit) = used_up {
                     self.stop(Ending::Limit { limit }, now_ms, &mut effects);
                 }
@@ -253,14 +254,14 @@ impl Agent {
             (Input::Checkpointed(checkpoint), Stage::Checkpointing { step })
                 if checkpoint.step == step =>
             {
-                self.record(What::Checkpoint(checkpoint), now_ms, &mut effects);
+                self.record(EntryKind::Checkpoint(checkpoint), now_ms, &mut effects);
                 self.go_on(now_ms, &mut effects);
             }
             (Input::Rewound(outcome), Stage::Rewinding) => {
                 self.rewound(outcome, now_ms, &mut effects);
             }
             (Input::Intended(intent), Stage::Performing { call }) if intent.call == call => {
-                self.record(What::Intent(intent), now_ms, &mut effects);
+                self.record(EntryKind::Intent(intent), now_ms, &mut effects);
                 self.go_on(now_ms, &mut effects);
             }
             (Input::Stopped(failure), _) => {
@@ -269,7 +270,7 @@ impl Agent {
                 self.stop(Ending::Failed { failure }, now_ms, &mut effects);
             }
             (Input::Continued(continuity), _) => {
-                self.record(What::Continued(continuity), now_ms, &mut effects);
+                self.record(EntryKind::Continued(continuity), now_ms, &mut effects);
             }
             (Input::Cancelled, _) => self.stop(Ending::Cancelled, now_ms, &mut effects),
             (Input::Due, stage) => self.due(&stage, now_ms, &mut effects),
@@ -324,7 +325,7 @@ impl Agent {
             // Wait for its outcome: its effects are part of the thread. Record that the
             // task is to stop, because after a crash it would continue otherwise.
             Stage::Performing { .. } => {
-                self.record(What::Stopping { ending }, now_ms, effects);
+                self.record(EntryKind::Stopping { ending }, now_ms, effects);
                 effects.push(Effect::Interrupt);
             }
             Stage::Asking { used, .. } => {
@@ -351,7 +352,7 @@ impl Agent {
                 let is_uncertain = open.stopping().is_some() && open.take_repeated();
                 match next_of(&pending, open.stopping(), is_uncertain, &self.config) {
                     Next::Tell(outcome) => {
-                        self.record(What::Outcome(outcome), now_ms, effects);
+                        self.record(EntryKind::Outcome(outcome), now_ms, effects);
                         continue;
                     }
                     Next::Approve => {
@@ -363,7 +364,7 @@ impl Agent {
                             return self.checkpoint(self.steps, effects);
                         }
                         let key = self.thread.key_of(pending.reply, pending.index);
-                        let is_repeated = self.open.as_mut().is_some_and(Open::take_repeated);
+                        let is_repeated = self.open.as_mut().is_some_and(OpenTask::take_repeated);
                         self.stage = Stage::Performing { call: pending.call.id.clone() };
                         let Pending { call, intent, .. } = pending;
                         effects.push(Effect::Perform { call, key, is_repeated, intent });
@@ -395,11 +396,11 @@ impl Agent {
     fn end(&mut self, ending: Ending, now_ms: u64, effects: &mut Vec<Effect>) {
         let Some(open) = &self.open else { return };
         let (task, spent) = (open.task, open.spent());
-        self.record(What::Ended { task, ending: ending.clone(), spent }, now_ms, effects);
+        self.record(EntryKind::Ended { task, ending: ending.clone(), spent }, now_ms, effects);
         effects.push(Effect::Ended { task, ending, spent });
     }
 
-    fn record(&mut self, what: What, at_ms: u64, effects: &mut Vec<Effect>) {
+    fn record(&mut self, what: EntryKind, at_ms: u64, effects: &mut Vec<Effect>) {
         let entry = Entry { entry: self.entries.len() as u64 + 1, at_ms, what };
         effects.push(Effect::Record(entry.clone()));
         self.note(entry);
@@ -408,33 +409,33 @@ impl Agent {
     /// Applies an entry that was decided or read.
     fn note(&mut self, entry: Entry) {
         match &entry.what {
-            What::Task { task, limits, .. } => {
+            EntryKind::Task { task, limits, .. } => {
                 self.tasks = self.tasks.max(task.0);
-                self.open = Some(Open::new(*task, *limits, entry.at_ms));
+                self.open = Some(OpenTask::new(*task, *limits, entry.at_ms));
             }
-            What::Created { earlier_tasks, .. } => self.tasks = *earlier_tasks,
-            What::Ended { .. } => self.open = None,
-            What::Rewinding(rewind) => self.rewinding = Some(rewind.clone()),
-            What::Rewound { rewind, .. } => {
+            EntryKind::Created { earlier_tasks, .. } => self.tasks = *earlier_tasks,
+            EntryKind::Ended { .. } => self.open = None,
+            EntryKind::Rewinding(rewind) => self.rewinding = Some(rewind.clone()),
+            EntryKind::Rewound { rewind, .. } => {
                 self.rewinding = None;
                 self.context_tokens = context_of(&self.entries, rewind.kept);
             }
-            What::NotRewound { .. } => self.rewinding = None,
-            What::Moved(moved) => self.moved = Some(moved.clone()),
-            What::Imported { .. } => self.moved = None,
-            What::Reply { reply, .. } => {
+            EntryKind::NotRewound { .. } => self.rewinding = None,
+            EntryKind::Moved(moved) => self.moved = Some(moved.clone()),
+            EntryKind::Imported { .. } => self.moved = None,
+            EntryKind::Reply { reply, .. } => {
                 self.steps += 1;
                 self.context_tokens = reply.usage.input_tokens;
             }
-            What::Summary { .. } => self.context_tokens = 0,
-            What::Approval { .. }
-            | What::Intent(_)
-            | What::Outcome(_)
-            | What::Stopping { .. }
-            | What::Checkpoint(_)
-            | What::SessionRewound { .. }
-            | What::Activity { .. }
-            | What::Continued(_) => {}
+            EntryKind::Summary { .. } => self.context_tokens = 0,
+            EntryKind::Approval { .. }
+            | EntryKind::Intent(_)
+            | EntryKind::Outcome(_)
+            | EntryKind::Stopping { .. }
+            | EntryKind::Checkpoint(_)
+            | EntryKind::SessionRewound { .. }
+            | EntryKind::Activity { .. }
+            | EntryKind::Continued(_) => {}
         }
         if let Some(open) = &mut self.open {
             open.note(&entry, self.config.worker);
@@ -447,24 +448,24 @@ impl Agent {
 fn context_of(entries: &[Entry], kept: u64) -> u64 {
     let before = line(entries).into_iter().rev().filter(|entry| entry.entry <= kept);
     let mut tokens = before.filter_map(|entry| match &entry.what {
-        What::Reply { reply, .. } => Some(reply.usage.input_tokens),
-        What::Summary { .. } => Some(0),
-        What::Created { .. }
-        | What::Task { .. }
-        | What::Approval { .. }
-        | What::Intent(_)
-        | What::Outcome(_)
-        | What::Stopping { .. }
-        | What::Ended { .. }
-        | What::Checkpoint(_)
-        | What::Rewinding(_)
-        | What::Rewound { .. }
-        | What::NotRewound { .. }
-        | What::SessionRewound { .. }
-        | What::Activity { .. }
-        | What::Imported { .. }
-        | What::Moved(_)
-        | What::Continued(_) => None,
+        EntryKind::Reply { reply, .. } => Some(reply.usage.input_tokens),
+        EntryKind::Summary { .. } => Some(0),
+        EntryKind::Created { .. }
+        | EntryKind::Task { .. }
+        | EntryKind::Approval { .. }
+        | EntryKind::Intent(_)
+        | EntryKind::Outcome(_)
+        | EntryKind::Stopping { .. }
+        | EntryKind::Ended { .. }
+        | EntryKind::Checkpoint(_)
+        | EntryKind::Rewinding(_)
+        | EntryKind::Rewound { .. }
+        | EntryKind::NotRewound { .. }
+        | EntryKind::SessionRewound { .. }
+        | EntryKind::Activity { .. }
+        | EntryKind::Imported { .. }
+        | EntryKind::Moved(_)
+        | EntryKind::Continued(_) => None,
     });
     tokens.next().unwrap_or(0)
 }

@@ -5,10 +5,10 @@ use super::{Purpose, Worker};
 use crate::ids::TaskNo;
 use crate::limits::{Limit, Limits, Spent};
 use crate::model::{Call, Reply, Usage};
-use crate::thread::{Activity, Ending, Entry, Intent, Verdict, What};
+use crate::thread::{Activity, Ending, Entry, EntryKind, Intent, Verdict};
 
 #[derive(Clone, Debug)]
-pub(super) struct Open {
+pub(super) struct OpenTask {
     pub(super) task: TaskNo,
     spent: Spent,
     /// Usage that a command-line agent has reported since the last answer. Its answer has
@@ -51,7 +51,7 @@ pub(super) struct Pending {
     pub(super) intent: Option<Intent>,
 }
 
-impl Open {
+impl OpenTask {
     pub(super) fn new(task: TaskNo, limits: Limits, began_ms: u64) -> Self {
         Self {
             task,
@@ -70,13 +70,13 @@ impl Open {
 
     pub(super) fn note(&mut self, entry: &Entry, worker: Worker) {
         match &entry.what {
-            What::Reply { reply, .. } => {
+            EntryKind::Reply { reply, .. } => {
                 self.spent.add(reply.usage, &self.limits.price);
                 self.is_shortened = false;
                 self.answer = Answer::of(entry.entry, reply);
                 (self.activities, self.told) = (0, Usage::default());
             }
-            What::Approval { call, verdict } => {
+            EntryKind::Approval { call, verdict } => {
                 if let Answer::Calls(calls) = &mut self.answer {
                     let asked = calls.iter_mut().find(|pending| pending.call.id == *call);
                     if let Some(pending) = asked {
@@ -84,7 +84,7 @@ impl Open {
                     }
                 }
             }
-            What::Intent(intent) => {
+            EntryKind::Intent(intent) => {
                 if let Answer::Calls(calls) = &mut self.answer {
                     let meant = calls.iter_mut().find(|pending| pending.call.id == intent.call);
                     if let Some(pending) = meant {
@@ -92,17 +92,17 @@ impl Open {
                     }
                 }
             }
-            What::Outcome(outcome) => {
+            EntryKind::Outcome(outcome) => {
                 if let Answer::Calls(calls) = &mut self.answer {
                     calls.retain(|pending| pending.call.id != outcome.call);
                 }
             }
-            What::Summary { usage, .. } => {
+            EntryKind::Summary { usage, .. } => {
                 self.spent = self.spent.with(*usage, &self.limits.price);
             }
-            What::Stopping { ending } => self.stopping = Some(ending.clone()),
-            What::Checkpoint(checkpoint) => self.checkpointed = checkpoint.step,
-            What::Activity { activity, .. } => {
+            EntryKind::Stopping { ending } => self.stopping = Some(ending.clone()),
+            EntryKind::Checkpoint(checkpoint) => self.checkpointed = checkpoint.step,
+            EntryKind::Activity { activity, .. } => {
                 self.activities += 1;
                 if let Activity::Usage(usage) = activity {
                     match worker {
@@ -114,16 +114,16 @@ impl Open {
                     }
                 }
             }
-            What::Created { .. }
-            | What::Task { .. }
-            | What::Ended { .. }
-            | What::Rewinding(_)
-            | What::Rewound { .. }
-            | What::NotRewound { .. }
-            | What::SessionRewound { .. }
-            | What::Imported { .. }
-            | What::Moved(_)
-            | What::Continued(_) => {}
+            EntryKind::Created { .. }
+            | EntryKind::Task { .. }
+            | EntryKind::Ended { .. }
+            | EntryKind::Rewinding(_)
+            | EntryKind::Rewound { .. }
+            | EntryKind::NotRewound { .. }
+            | EntryKind::SessionRewound { .. }
+            | EntryKind::Imported { .. }
+            | EntryKind::Moved(_)
+            | EntryKind::Continued(_) => {}
         }
     }
 

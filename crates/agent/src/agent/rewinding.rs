@@ -9,7 +9,7 @@
 use super::{Agent, Checkpoints, Effect, Refusal, RewindTo, Stage, Worker};
 use crate::ids::TaskNo;
 use crate::model::Call;
-use crate::thread::{Activity, Entry, Moved, Rewind, What, line};
+use crate::thread::{Activity, Entry, EntryKind, Moved, Rewind, line};
 
 /// Tools whose calls change nothing.
 const READING: [&str; 2] = ["read_file", "search_files"];
@@ -20,7 +20,7 @@ impl Agent {
         self.check_idle()?;
         let rewind = plan(&self.entries, to, self.config.worker)?;
         let mut effects = Vec::new();
-        self.record(What::Rewinding(rewind), now_ms, &mut effects);
+        self.record(EntryKind::Rewinding(rewind), now_ms, &mut effects);
         self.rewind_on(now_ms, &mut effects);
         Ok(effects)
     }
@@ -33,7 +33,7 @@ impl Agent {
                 self.stage = Stage::Rewinding;
                 effects.push(Effect::Rewind { checkpoint });
             }
-            None => self.record(What::Rewound { rewind, run: None }, now_ms, effects),
+            None => self.record(EntryKind::Rewound { rewind, run: None }, now_ms, effects),
         }
     }
 
@@ -46,8 +46,8 @@ impl Agent {
         self.stage = Stage::Idle;
         let Some(rewind) = self.rewinding.clone() else { return };
         let what = match outcome {
-            Ok(run) => What::Rewound { rewind, run },
-            Err(why) => What::NotRewound { why },
+            Ok(run) => EntryKind::Rewound { rewind, run },
+            Err(why) => EntryKind::NotRewound { why },
         };
         self.record(what, now_ms, effects);
     }
@@ -61,7 +61,7 @@ impl Agent {
     ) -> Result<Vec<Effect>, Refusal> {
         self.check_idle()?;
         let mut effects = Vec::new();
-        self.record(What::SessionRewound { run, note }, now_ms, &mut effects);
+        self.record(EntryKind::SessionRewound { run, note }, now_ms, &mut effects);
         Ok(effects)
     }
 
@@ -69,7 +69,7 @@ impl Agent {
     pub fn move_to(&mut self, moved: Moved, now_ms: u64) -> Result<Vec<Effect>, Refusal> {
         self.check_idle()?;
         let mut effects = Vec::new();
-        self.record(What::Moved(moved), now_ms, &mut effects);
+        self.record(EntryKind::Moved(moved), now_ms, &mut effects);
         Ok(effects)
     }
 
@@ -100,24 +100,24 @@ impl Agent {
 
 fn run_of(entry: &Entry) -> Option<u64> {
     match &entry.what {
-        What::Outcome(outcome) => outcome.run,
-        What::Rewound { run, .. } => *run,
-        What::SessionRewound { run, .. } => Some(*run),
-        What::Created { .. }
-        | What::Task { .. }
-        | What::Reply { .. }
-        | What::Approval { .. }
-        | What::Intent(_)
-        | What::Summary { .. }
-        | What::Stopping { .. }
-        | What::Ended { .. }
-        | What::Checkpoint(_)
-        | What::Rewinding(_)
-        | What::NotRewound { .. }
-        | What::Activity { .. }
-        | What::Imported { .. }
-        | What::Moved(_)
-        | What::Continued(_) => None,
+        EntryKind::Outcome(outcome) => outcome.run,
+        EntryKind::Rewound { run, .. } => *run,
+        EntryKind::SessionRewound { run, .. } => Some(*run),
+        EntryKind::Created { .. }
+        | EntryKind::Task { .. }
+        | EntryKind::Reply { .. }
+        | EntryKind::Approval { .. }
+        | EntryKind::Intent(_)
+        | EntryKind::Summary { .. }
+        | EntryKind::Stopping { .. }
+        | EntryKind::Ended { .. }
+        | EntryKind::Checkpoint(_)
+        | EntryKind::Rewinding(_)
+        | EntryKind::NotRewound { .. }
+        | EntryKind::Activity { .. }
+        | EntryKind::Imported { .. }
+        | EntryKind::Moved(_)
+        | EntryKind::Continued(_) => None,
     }
 }
 
@@ -127,7 +127,7 @@ fn plan(entries: &[Entry], to: RewindTo, worker: Worker) -> Result<Rewind, Refus
     let kept = match to {
         RewindTo::Step(step) => last_of(&line, step).ok_or_else(|| unknown(entries, step))?,
         RewindTo::LastTask => {
-            let is_task = |entry: &&Entry| matches!(entry.what, What::Task { .. });
+            let is_task = |entry: &&Entry| matches!(entry.what, EntryKind::Task { .. });
             let task = line.iter().rposition(is_task).ok_or(Refusal::NothingToUndo)?;
             task - 1
         }
@@ -151,26 +151,26 @@ fn last_of(line: &[&Entry], step: u64) -> Option<usize> {
         _ => line.iter().position(of_step)?,
     };
     let belongs = |entry: &&&Entry| match entry.what {
-        What::Approval { .. }
-        | What::Intent(_)
-        | What::Outcome(_)
-        | What::Stopping { .. }
-        | What::Ended { .. }
-        | What::Imported { .. }
+        EntryKind::Approval { .. }
+        | EntryKind::Intent(_)
+        | EntryKind::Outcome(_)
+        | EntryKind::Stopping { .. }
+        | EntryKind::Ended { .. }
+        | EntryKind::Imported { .. }
         // During a step it comes before an outcome.
-        | What::Continued(_) => true,
+        | EntryKind::Continued(_) => true,
         // The checkpoint of a step comes before its first call.
-        What::Checkpoint(ref checkpoint) => checkpoint.step == step,
-        What::Created { .. }
-        | What::Task { .. }
-        | What::Reply { .. }
-        | What::Summary { .. }
-        | What::Rewinding(_)
-        | What::Rewound { .. }
-        | What::NotRewound { .. }
-        | What::SessionRewound { .. }
-        | What::Activity { .. }
-        | What::Moved(_) => false,
+        EntryKind::Checkpoint(ref checkpoint) => checkpoint.step == step,
+        EntryKind::Created { .. }
+        | EntryKind::Task { .. }
+        | EntryKind::Reply { .. }
+        | EntryKind::Summary { .. }
+        | EntryKind::Rewinding(_)
+        | EntryKind::Rewound { .. }
+        | EntryKind::NotRewound { .. }
+        | EntryKind::SessionRewound { .. }
+        | EntryKind::Activity { .. }
+        | EntryKind::Moved(_) => false,
     };
     Some(first + line[first + 1..].iter().take_while(belongs).count())
 }
@@ -187,11 +187,11 @@ fn unknown(entries: &[Entry], step: u64) -> Refusal {
 }
 
 fn step_of(entry: &Entry) -> Option<u64> {
-    if let What::Reply { step, .. } = entry.what { Some(step) } else { None }
+    if let EntryKind::Reply { step, .. } = entry.what { Some(step) } else { None }
 }
 
 fn task_of(entry: &Entry) -> Option<TaskNo> {
-    if let What::Task { task, .. } = entry.what { Some(task) } else { None }
+    if let EntryKind::Task { task, .. } = entry.what { Some(task) } else { None }
 }
 
 /// Returns the checkpoint from before the first action; none if there was no action.
@@ -200,7 +200,7 @@ fn checkpoint_in(cut: &[&Entry], worker: Worker) -> Result<Option<String>, Refus
     let mut reading: Vec<&str> = Vec::new();
     for entry in cut {
         match &entry.what {
-            What::Checkpoint(checkpoint) => {
+            EntryKind::Checkpoint(checkpoint) => {
                 return match (&checkpoint.name, &checkpoint.error) {
                     (Some(name), _) => Ok(Some(name.clone())),
                     (None, why) => Err(Refusal::NoCheckpoint {
@@ -210,36 +210,39 @@ fn checkpoint_in(cut: &[&Entry], worker: Worker) -> Result<Option<String>, Refus
                 };
             }
             // It acts by itself, and may not report what it does.
-            What::Reply { step, .. } if worker == Worker::Program => return Err(without(*step)),
-            What::Reply { step: number, reply, .. } => {
+            EntryKind::Reply { step, .. } if worker == Worker::Program => {
+                return Err(without(*step));
+            }
+            EntryKind::Reply { step: number, reply, .. } => {
                 step = *number;
                 let only_reads = |call: &&Call| READING.contains(&call.tool.as_str());
                 reading.extend(reply.calls().filter(only_reads).map(|call| call.id.as_str()));
             }
-            What::Outcome(outcome) if outcome.run.is_some() => return Err(without(step)),
-            What::Outcome(outcome)
+            EntryKind::Outcome(outcome) if outcome.run.is_some() => return Err(without(step)),
+            EntryKind::Outcome(outcome)
                 if !outcome.is_error && !reading.contains(&outcome.call.as_str()) =>
             {
                 return Err(without(step));
             }
             // The usage of a model's answer that does not count.
-            What::Activity { activity: Activity::Usage(_), .. } if worker == Worker::Model => {}
-            What::Activity { .. } => return Err(without(step + 1)),
-            What::Created { .. }
-            | What::Task { .. }
-            | What::Approval { .. }
-            | What::Intent(_)
-            | What::Outcome(_)
-            | What::Summary { .. }
-            | What::Stopping { .. }
-            | What::Ended { .. }
-            | What::Rewinding(_)
-            | What::Rewound { .. }
-            | What::NotRewound { .. }
-            | What::SessionRewound { .. }
-            | What::Imported { .. }
-            | What::Moved(_)
-            | What::Continued(_) => {}
+            EntryKind::Activity { activity: Activity::Usage(_), .. } if worker == Worker::Model => {
+            }
+            EntryKind::Activity { .. } => return Err(without(step + 1)),
+            EntryKind::Created { .. }
+            | EntryKind::Task { .. }
+            | EntryKind::Approval { .. }
+            | EntryKind::Intent(_)
+            | EntryKind::Outcome(_)
+            | EntryKind::Summary { .. }
+            | EntryKind::Stopping { .. }
+            | EntryKind::Ended { .. }
+            | EntryKind::Rewinding(_)
+            | EntryKind::Rewound { .. }
+            | EntryKind::NotRewound { .. }
+            | EntryKind::SessionRewound { .. }
+            | EntryKind::Imported { .. }
+            | EntryKind::Moved(_)
+            | EntryKind::Continued(_) => {}
         }
     }
     Ok(None)

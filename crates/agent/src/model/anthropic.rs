@@ -1,6 +1,8 @@
 //! Anthropic's messages format.
 
-use super::{Arguments, Block, Call, Failure, Reply, Request, Stop, Usage, Wire, count, string};
+use super::{
+    ApiFormat, Arguments, Block, Call, Failure, Reply, Request, Stop, Usage, count, string,
+};
 use crate::conversation::Turn;
 use serde_json::{Map, Value, json};
 
@@ -68,8 +70,8 @@ fn content(block: &Block) -> Option<Value> {
         Block::Text { text } => Some(json!({ "type": "text", "text": text })),
         Block::Call(call) => Some(json!({ "type": "tool_use", "id": call.id,
             "name": call.tool, "input": call.input.object() })),
-        Block::Opaque { wire: Wire::Messages, value } => Some(value.clone()),
-        Block::Opaque { wire: Wire::ChatCompletions | Wire::Responses, .. } => None,
+        Block::Opaque { wire: ApiFormat::Messages, value } => Some(value.clone()),
+        Block::Opaque { wire: ApiFormat::ChatCompletions | ApiFormat::Responses, .. } => None,
     }
 }
 
@@ -102,7 +104,7 @@ fn block(content: &Value) -> Option<Block> {
             input: Arguments::of(&content["input"]),
         })),
         "thinking" | "redacted_thinking" => {
-            Some(Block::Opaque { wire: Wire::Messages, value: content.clone() })
+            Some(Block::Opaque { wire: ApiFormat::Messages, value: content.clone() })
         }
         _ => None,
     }

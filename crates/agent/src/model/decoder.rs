@@ -1,6 +1,6 @@
 //! Decodes an answer that is streamed as events.
 
-use super::{Failure, Reply, Sse, SseEvent, Usage, Wire, anthropic, chat, responses};
+use super::{ApiFormat, Failure, Reply, Sse, SseEvent, Usage, anthropic, chat, responses};
 use serde_json::Value;
 
 /// Text that a piece of the stream adds to the answer.
@@ -23,11 +23,11 @@ enum Stream {
 }
 
 impl Decoder {
-    pub(super) fn new(wire: Wire) -> Self {
+    pub(super) fn new(wire: ApiFormat) -> Self {
         let stream = match wire {
-            Wire::ChatCompletions => Stream::Chat(chat::Stream::default()),
-            Wire::Responses => Stream::Responses(responses::Stream::default()),
-            Wire::Messages => Stream::Messages(anthropic::Stream::default()),
+            ApiFormat::ChatCompletions => Stream::Chat(chat::Stream::default()),
+            ApiFormat::Responses => Stream::Responses(responses::Stream::default()),
+            ApiFormat::Messages => Stream::Messages(anthropic::Stream::default()),
         };
         Self { sse: Sse::default(), stream, is_done: false }
     }

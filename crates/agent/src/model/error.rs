@@ -4,11 +4,11 @@ use super::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What kind of failure it was: a stable code.
+/// The kind of failure: a stable code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ModelFault))]
-pub enum Fault {
+pub enum FailureKind {
     /// The key is missing, wrong, or may not do this.
     BadKey,
     UnknownModel,
@@ -37,9 +37,9 @@ pub enum Fault {
 #[error("{message}")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ModelFailure))]
 pub struct Failure {
-    pub fault: Fault,
+    pub fault: FailureKind,
     pub message: String,
-    /// How long the server wants to be left alone.
+    /// How long to wait before the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// What the answer that does not count has used, as far as the server has said so. The
@@ -70,19 +70,22 @@ const LEAST_SECRET: usize = 4;
 
 impl Failure {
     #[must_use]
-    pub fn new(fault: Fault, message: impl Into<String>) -> Self {
+    pub fn new(fault: FailureKind, message: impl Into<String>) -> Self {
         Self { fault, message: message.into(), retry_after_ms: None, used: Usage::default() }
     }
 
     #[must_use]
     pub fn nonsense(body: &[u8]) -> Self {
         let shown = excerpt(&String::from_utf8_lossy(body));
-        Self::new(Fault::Nonsense, format!("the model's answer is not of the format: {shown}"))
+        Self::new(
+            FailureKind::Nonsense,
+            format!("the model's answer is not of the format: {shown}"),
+        )
     }
 
     #[must_use]
     pub fn broken() -> Self {
-        Self::new(Fault::Broken, "the model's answer ended before it was complete")
+        Self::new(FailureKind::Broken, "the model's answer ended before it was complete")
     }
 
     /// Returns the failure for an HTTP status that is not a success.
@@ -142,18 +145,19 @@ impl Failure {
     #[must_use]
     pub fn retry(&self, attempt: u32) -> Retry {
         let helps = match self.fault {
-            Fault::BadKey
-            | Fault::UnknownModel
-            | Fault::BadRequest
-            | Fault::TooLong
-            | Fault::BadCertificate
-            | Fault::Crashed
-            | Fault::Moved => false,
-            Fault::RateLimited | Fault::Unavailable | Fault::Unreachable | Fault::Broken => {
-                attempt < ATTEMPTS
-            }
+            FailureKind::BadKey
+            | FailureKind::UnknownModel
+            | FailureKind::BadRequest
+            | FailureKind::TooLong
+            | FailureKind::BadCertificate
+            | FailureKind::Crashed
+            | FailureKind::Moved => false,
+            FailureKind::RateLimited
+            | FailureKind::Unavailable
+            | FailureKind::Unreachable
+            | FailureKind::Broken => attempt < ATTEMPTS,
             // A model that sends four invalid answers will send a fifth.
-            Fault::Nonsense => attempt < 4,
+            FailureKind::Nonsense => attempt < 4,
         };
         let backoff = FIRST_WAIT_MS.saturating_mul(1 << attempt.saturating_sub(1).min(16));
         let wait = match self.retry_after_ms {
@@ -164,7 +168,7 @@ impl Failure {
     }
 }
 
-impl Fault {
+impl FailureKind {
     fn what(self) -> &'static str {
         match self {
             Self::BadKey => "the model's server refuses the key",
@@ -200,24 +204,24 @@ impl Fault {
     }
 }
 
-fn fault_of(status: u16, kind: &str, said: &str) -> Fault {
+fn fault_of(status: u16, kind: &str, said: &str) -> FailureKind {
     let said = said.to_lowercase();
     let is_too_long = kind == "context_length_exceeded"
         || said.contains("prompt is too long")
         || said.contains("maximum context length")
         || said.contains("context window");
     match status {
-        400 | 413 | 422 if is_too_long => Fault::TooLong,
-        401 | 403 => Fault::BadKey,
+        400 | 413 | 422 if is_too_long => FailureKind::TooLong,
+        401 | 403 => FailureKind::BadKey,
         // Redirects are not followed: the request contains the key.
-        300..=399 | 404 => Fault::UnknownModel,
-        400 if kind == "model_not_found" => Fault::UnknownModel,
-        408 | 409 | 425 => Fault::Unavailable,
+        300..=399 | 404 => FailureKind::UnknownModel,
+        400 if kind == "model_not_found" => FailureKind::UnknownModel,
+        408 | 409 | 425 => FailureKind::Unavailable,
         // An exhausted budget is reported as a rate limit, but waiting does not help.
-        429 if kind == "insufficient_quota" => Fault::BadKey,
-        429 => Fault::RateLimited,
-        500.. => Fault::Unavailable,
-        _ => Fault::BadRequest,
+        429 if kind == "insufficient_quota" => FailureKind::BadKey,
+        429 => FailureKind::RateLimited,
+        500.. => FailureKind::Unavailable,
+        _ => FailureKind::BadRequest,
     }
 }
 

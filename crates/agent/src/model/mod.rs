@@ -8,7 +8,7 @@ mod responses;
 mod sse;
 
 pub use decoder::{Decoder, Delta};
-pub use error::{Failure, Fault, Retry};
+pub use error::{Failure, FailureKind, Retry};
 pub use sse::{Sse, SseEvent};
 
 use crate::conversation::Turn;
@@ -16,11 +16,11 @@ use crate::tools::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The formats that are spoken.
+/// The supported formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ModelFormat))]
-pub enum Wire {
+pub enum ApiFormat {
     /// OpenAI's chat completions, which most servers of models speak.
     ChatCompletions,
     /// OpenAI's responses.
@@ -31,7 +31,7 @@ pub enum Wire {
 
 /// An HTTP request: everything that the driver needs besides the base URL and the key.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Envelope {
+pub struct HttpRequest {
     /// Appended to the base URL.
     pub path: &'static str,
     /// The header with the key, and the prefix of the key in it.
@@ -51,23 +51,23 @@ pub struct Request<'a> {
     pub stream: bool,
 }
 
-impl Wire {
+impl ApiFormat {
     #[must_use]
-    pub fn envelope(self, request: &Request<'_>) -> Envelope {
+    pub fn envelope(self, request: &Request<'_>) -> HttpRequest {
         match self {
-            Self::ChatCompletions => Envelope {
+            Self::ChatCompletions => HttpRequest {
                 path: "/chat/completions",
                 key_header: ("authorization", "Bearer "),
                 headers: &[],
                 body: chat::body(request),
             },
-            Self::Responses => Envelope {
+            Self::Responses => HttpRequest {
                 path: "/responses",
                 key_header: ("authorization", "Bearer "),
                 headers: &[],
                 body: responses::body(request),
             },
-            Self::Messages => Envelope {
+            Self::Messages => HttpRequest {
                 path: "/v1/messages",
                 key_header: ("x-api-key", ""),
                 headers: &[("anthropic-version", "2023-06-01")],
@@ -94,7 +94,7 @@ impl Wire {
     }
 }
 
-/// What a model has answered.
+/// An answer of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ModelReply))]
 pub struct Reply {
@@ -102,7 +102,7 @@ pub struct Reply {
     pub stop: Stop,
     #[serde(default)]
     pub usage: Usage,
-    /// The model that answered, by its own name.
+    /// The model's own name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
 }
@@ -133,32 +133,31 @@ pub enum Block {
         text: String,
     },
     Call(Call),
-    /// What only that model's server understands, and wants back as it was:
-    /// reasoning, with its signature.
+    /// Data that only the model's server understands, returned unchanged: reasoning with its
+    /// signature.
     Opaque {
-        wire: Wire,
+        wire: ApiFormat,
         value: Value,
     },
 }
 
-/// A call of a tool, as the model wants it.
+/// A tool call by the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ToolCall))]
 pub struct Call {
-    /// The model's own name for it.
+    /// The model's id for the call.
     pub id: String,
     pub tool: String,
     pub input: Arguments,
 }
 
-/// What a tool is called with. Models write JSON, mostly.
+/// The arguments of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ToolArguments))]
 pub enum Arguments {
     Json(Value),
-    /// Text that is no JSON object. It is kept, because the conversation is repeated
-    /// as it was.
+    /// Text that is not a JSON object, kept to repeat the conversation unchanged.
     Malformed(String),
 }
 
@@ -225,7 +224,7 @@ pub enum Stop {
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = TokenUsage))]
 pub struct Usage {
-    /// All tokens of the request, cached ones included.
+    /// All tokens of the request, including cached ones.
     pub input_tokens: u64,
     pub cached_tokens: u64,
     pub output_tokens: u64,

@@ -1,7 +1,9 @@
 //! OpenAI's responses format. The server keeps nothing: each request has the whole
 //! conversation, as in the other formats.
 
-use super::{Arguments, Block, Call, Failure, Reply, Request, Stop, Usage, Wire, count, string};
+use super::{
+    ApiFormat, Arguments, Block, Call, Failure, Reply, Request, Stop, Usage, count, string,
+};
 use crate::conversation::Turn;
 use serde_json::{Map, Value, json};
 
@@ -47,8 +49,8 @@ fn item(block: &Block) -> Option<Value> {
         Block::Text { text } => Some(message("assistant", "output_text", text)),
         Block::Call(call) => Some(json!({ "type": "function_call", "call_id": call.id,
             "name": call.tool, "arguments": call.input.text() })),
-        Block::Opaque { wire: Wire::Responses, value } => Some(value.clone()),
-        Block::Opaque { wire: Wire::ChatCompletions | Wire::Messages, .. } => None,
+        Block::Opaque { wire: ApiFormat::Responses, value } => Some(value.clone()),
+        Block::Opaque { wire: ApiFormat::ChatCompletions | ApiFormat::Messages, .. } => None,
     }
 }
 
@@ -78,7 +80,7 @@ pub(super) fn reply(body: &Value) -> Result<Reply, Failure> {
                 input: Arguments::parse(item["arguments"].as_str().unwrap_or_default()),
             })),
             Some("reasoning") => {
-                blocks.push(Block::Opaque { wire: Wire::Responses, value: item.clone() });
+                blocks.push(Block::Opaque { wire: ApiFormat::Responses, value: item.clone() });
             }
             Some(_) | None => {}
         }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sessile_agent::conversation::Turn;
 use sessile_agent::model::{
-    Arguments, Block, Call, Failure, Fault, Reply, Request, Stop, Usage, Wire,
+    ApiFormat, Arguments, Block, Call, Failure, FailureKind, Reply, Request, Stop, Usage,
 };
 use sessile_agent::thread::Outcome;
 use sessile_agent::tools::file_tools;
@@ -23,7 +23,7 @@ fn conversation() -> Vec<Turn> {
     ]
 }
 
-fn body(wire: Wire) -> Value {
+fn body(wire: ApiFormat) -> Value {
     let turns = conversation();
     let tools = &file_tools()[..1];
     let request = Request {
@@ -39,7 +39,7 @@ fn body(wire: Wire) -> Value {
 
 #[test]
 fn chat_completions_have_a_message_for_each_outcome() {
-    let body = body(Wire::ChatCompletions);
+    let body = body(ApiFormat::ChatCompletions);
     let roles: Vec<_> =
         body["messages"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "tool", "user"]);
@@ -52,7 +52,7 @@ fn chat_completions_have_a_message_for_each_outcome() {
 
 #[test]
 fn responses_have_an_item_for_each_thing() {
-    let body = body(Wire::Responses);
+    let body = body(ApiFormat::Responses);
     let kinds: Vec<_> =
         body["input"].as_array().unwrap().iter().map(|i| i["type"].as_str().unwrap()).collect();
     let expected = [
@@ -70,7 +70,7 @@ fn responses_have_an_item_for_each_thing() {
 
 #[test]
 fn messages_alternate_between_two_roles() {
-    let body = body(Wire::Messages);
+    let body = body(ApiFormat::Messages);
     let roles: Vec<_> =
         body["messages"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["user", "assistant", "user"]);
@@ -81,7 +81,7 @@ fn messages_alternate_between_two_roles() {
 }
 
 /// Decodes a stream, cut into pieces of each size, which must not matter.
-fn decoded(wire: Wire, stream: &str) -> (String, Result<Reply, Failure>) {
+fn decoded(wire: ApiFormat, stream: &str) -> (String, Result<Reply, Failure>) {
     let mut results = [1, 2, 7, stream.len()].map(|size| {
         let mut decoder = wire.decoder();
         let mut text = String::new();
@@ -123,7 +123,7 @@ data: [DONE]
 
 #[test]
 fn a_chat_stream_is_put_together() {
-    let (text, reply) = decoded(Wire::ChatCompletions, CHAT);
+    let (text, reply) = decoded(ApiFormat::ChatCompletions, CHAT);
     let reply = reply.unwrap();
     assert_eq!(text, "I löok");
     assert_eq!(reply.blocks, expected("I löok"));
@@ -147,7 +147,7 @@ data: {"type":"response.completed","response":{"model":"m-1","status":"completed
 
 #[test]
 fn a_responses_stream_ends_with_the_whole_and_reasoning_goes_back_as_it_came() {
-    let (text, reply) = decoded(Wire::Responses, RESPONSES);
+    let (text, reply) = decoded(ApiFormat::Responses, RESPONSES);
     let reply = reply.unwrap();
     assert_eq!(text, "I löok");
     assert_eq!(reply.blocks[1..], expected("I löok"));
@@ -161,9 +161,9 @@ fn a_responses_stream_ends_with_the_whole_and_reasoning_goes_back_as_it_came() {
         max_output_tokens: 1,
         stream: false,
     };
-    let body = Wire::Responses.envelope(&request).body;
+    let body = ApiFormat::Responses.envelope(&request).body;
     assert_eq!(body["input"][0]["encrypted_content"], "z");
-    let body = Wire::Messages.envelope(&request).body;
+    let body = ApiFormat::Messages.envelope(&request).body;
     assert_eq!(body["messages"][0]["content"].as_array().unwrap().len(), 2);
 }
 
@@ -200,26 +200,28 @@ data: {"type":"message_stop"}
 
 #[test]
 fn a_messages_stream_is_put_together_with_its_thinking() {
-    let (text, reply) = decoded(Wire::Messages, MESSAGES);
+    let (text, reply) = decoded(ApiFormat::Messages, MESSAGES);
     let reply = reply.unwrap();
     assert_eq!(text, "I löok");
     let value = json!({ "type": "thinking", "thinking": "hm", "signature": "sig" });
-    assert_eq!(reply.blocks[0], Block::Opaque { wire: Wire::Messages, value });
+    assert_eq!(reply.blocks[0], Block::Opaque { wire: ApiFormat::Messages, value });
     assert_eq!(reply.blocks[1..], expected("I löok"));
     assert_eq!(reply.usage, Usage { input_tokens: 10, cached_tokens: 4, output_tokens: 5 });
 }
 
 #[test]
 fn a_stream_that_is_cut_off_is_no_answer() {
-    for (wire, stream) in
-        [(Wire::ChatCompletions, CHAT), (Wire::Responses, RESPONSES), (Wire::Messages, MESSAGES)]
-    {
+    for (wire, stream) in [
+        (ApiFormat::ChatCompletions, CHAT),
+        (ApiFormat::Responses, RESPONSES),
+        (ApiFormat::Messages, MESSAGES),
+    ] {
         let half = &stream[..stream.find("I ").unwrap() + 8];
         let (_, reply) = decoded(wire, half.trim_end_matches(|c| c != '\n'));
         let failure = reply.unwrap_err();
-        assert_eq!(failure.fault, Fault::Broken, "{wire:?}");
+        assert_eq!(failure.fault, FailureKind::Broken, "{wire:?}");
         // Only one of them says at the beginning what it uses.
-        let told = if wire == Wire::Messages { 10 } else { 0 };
+        let told = if wire == ApiFormat::Messages { 10 } else { 0 };
         assert_eq!(failure.used.input_tokens, told, "{wire:?}");
     }
 }
@@ -229,25 +231,28 @@ fn errors_in_a_stream_are_told_by_their_kind() {
     let overloaded =
         r#"data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     let limited = r#"data: {"error":{"message":"slow down","type":"rate_limit_error"}}"#;
-    let (_, reply) = decoded(Wire::Messages, &format!("{overloaded}\n\n"));
-    assert_eq!(reply.unwrap_err().fault, Fault::Unavailable);
-    let (_, reply) = decoded(Wire::ChatCompletions, &format!("{limited}\n\n"));
-    assert_eq!(reply.unwrap_err().fault, Fault::RateLimited);
-    let (_, reply) = decoded(Wire::ChatCompletions, "data: hello\n\n");
-    assert_eq!(reply.unwrap_err().fault, Fault::Nonsense);
+    let (_, reply) = decoded(ApiFormat::Messages, &format!("{overloaded}\n\n"));
+    assert_eq!(reply.unwrap_err().fault, FailureKind::Unavailable);
+    let (_, reply) = decoded(ApiFormat::ChatCompletions, &format!("{limited}\n\n"));
+    assert_eq!(reply.unwrap_err().fault, FailureKind::RateLimited);
+    let (_, reply) = decoded(ApiFormat::ChatCompletions, "data: hello\n\n");
+    assert_eq!(reply.unwrap_err().fault, FailureKind::Nonsense);
 }
 
 #[test]
 fn statuses_are_told_by_what_helps() {
     let fault = |status, body: &str| Failure::of_status(status, None, body.as_bytes()).fault;
-    assert_eq!(fault(401, "{}"), Fault::BadKey);
-    assert_eq!(fault(404, "no"), Fault::UnknownModel);
-    assert_eq!(fault(429, r#"{"error":{"code":"insufficient_quota"}}"#), Fault::BadKey);
-    assert_eq!(fault(429, ""), Fault::RateLimited);
-    assert_eq!(fault(529, ""), Fault::Unavailable);
-    assert_eq!(fault(400, r#"{"error":{"code":"context_length_exceeded"}}"#), Fault::TooLong);
-    assert_eq!(fault(400, r#"{"error":{"message":"prompt is too long: 3 > 2"}}"#), Fault::TooLong);
-    assert_eq!(fault(400, r#"{"error":{"message":"max_tokens: bad"}}"#), Fault::BadRequest);
+    assert_eq!(fault(401, "{}"), FailureKind::BadKey);
+    assert_eq!(fault(404, "no"), FailureKind::UnknownModel);
+    assert_eq!(fault(429, r#"{"error":{"code":"insufficient_quota"}}"#), FailureKind::BadKey);
+    assert_eq!(fault(429, ""), FailureKind::RateLimited);
+    assert_eq!(fault(529, ""), FailureKind::Unavailable);
+    assert_eq!(fault(400, r#"{"error":{"code":"context_length_exceeded"}}"#), FailureKind::TooLong);
+    assert_eq!(
+        fault(400, r#"{"error":{"message":"prompt is too long: 3 > 2"}}"#),
+        FailureKind::TooLong
+    );
+    assert_eq!(fault(400, r#"{"error":{"message":"max_tokens: bad"}}"#), FailureKind::BadRequest);
     let limited = Failure::of_status(429, Some("1.5"), b"");
     assert_eq!(limited.retry_after_ms, Some(1500));
 }
@@ -258,17 +263,17 @@ fn whole_answers_are_read_as_streams_are() {
         "content": "I löok", "tool_calls": [{ "id": "c1", "function": {
             "name": "read_file", "arguments": "{\"path\": \"ä\"}" } }] } }],
         "usage": { "prompt_tokens": 10, "completion_tokens": 5 } });
-    let reply = Wire::ChatCompletions.reply(chat.to_string().as_bytes()).unwrap();
+    let reply = ApiFormat::ChatCompletions.reply(chat.to_string().as_bytes()).unwrap();
     assert_eq!((reply.blocks, reply.stop), (expected("I löok"), Stop::Calls));
     let messages = json!({ "type": "message", "stop_reason": "tool_use", "content": [
         { "type": "text", "text": "I löok" },
         { "type": "tool_use", "id": "c1", "name": "read_file", "input": { "path": "ä" } }] });
-    let reply = Wire::Messages.reply(messages.to_string().as_bytes()).unwrap();
+    let reply = ApiFormat::Messages.reply(messages.to_string().as_bytes()).unwrap();
     assert_eq!((reply.blocks, reply.stop), (expected("I löok"), Stop::Calls));
-    for wire in [Wire::ChatCompletions, Wire::Responses, Wire::Messages] {
-        assert_eq!(wire.reply(b"<html>").unwrap_err().fault, Fault::Nonsense);
-        assert_eq!(wire.reply(b"{}").unwrap_err().fault, Fault::Nonsense);
-        assert_eq!(wire.reply(b"[1]").unwrap_err().fault, Fault::Nonsense);
+    for wire in [ApiFormat::ChatCompletions, ApiFormat::Responses, ApiFormat::Messages] {
+        assert_eq!(wire.reply(b"<html>").unwrap_err().fault, FailureKind::Nonsense);
+        assert_eq!(wire.reply(b"{}").unwrap_err().fault, FailureKind::Nonsense);
+        assert_eq!(wire.reply(b"[1]").unwrap_err().fault, FailureKind::Nonsense);
     }
 }
 
@@ -277,15 +282,17 @@ fn answers_that_are_none_tell_what_they_have_used() {
     let chat = r#"{"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}"#;
     let others = r#"{"usage": {"input_tokens": 7, "output_tokens": 2}}"#;
     let used = Usage { input_tokens: 7, cached_tokens: 0, output_tokens: 2 };
-    for (wire, body) in
-        [(Wire::ChatCompletions, chat), (Wire::Responses, others), (Wire::Messages, others)]
-    {
+    for (wire, body) in [
+        (ApiFormat::ChatCompletions, chat),
+        (ApiFormat::Responses, others),
+        (ApiFormat::Messages, others),
+    ] {
         let failure = wire.reply(body.as_bytes()).unwrap_err();
-        assert_eq!((failure.fault, failure.used), (Fault::Nonsense, used), "{wire:?}");
+        assert_eq!((failure.fault, failure.used), (FailureKind::Nonsense, used), "{wire:?}");
     }
     let failed = r#"data: {"type": "response.failed", "response": {"error": {"message": "no"},
         "usage": {"input_tokens": 7, "output_tokens": 2}}}"#
         .replace('\n', "");
-    let (_, reply) = decoded(Wire::Responses, &format!("{failed}\n\n"));
+    let (_, reply) = decoded(ApiFormat::Responses, &format!("{failed}\n\n"));
     assert_eq!(reply.unwrap_err().used, used);
 }

@@ -4,8 +4,8 @@ use sessile_agent::continuity::{Continuity, Status};
 use sessile_agent::conversation::Turn;
 use sessile_agent::ids::{TaskNo, ThreadId};
 use sessile_agent::limits::{Limit, Limits, Price, Spent};
-use sessile_agent::model::{Arguments, Block, Call, Failure, Fault, Reply, Stop, Usage};
-use sessile_agent::thread::{Activity, Ending, Found, Intent, Outcome, Verdict, What};
+use sessile_agent::model::{Arguments, Block, Call, Failure, FailureKind, Reply, Stop, Usage};
+use sessile_agent::thread::{Activity, Ending, EntryKind, FileState, Intent, Outcome, Verdict};
 use sessile_agent::{
     Agent, Approval, Config, Effect, Input, Purpose, Refusal, RewindTo, Submission, Worker,
 };
@@ -76,7 +76,7 @@ fn ending(effects: &[Effect]) -> Option<&Ending> {
 fn outcomes(agent: &Agent) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     for entry in agent.entries() {
-        if let What::Outcome(outcome) = &entry.what {
+        if let EntryKind::Outcome(outcome) = &entry.what {
             found.push((outcome.call.as_str(), outcome.text.as_str()));
         }
     }
@@ -164,17 +164,17 @@ fn a_failure_that_may_pass_is_waited_for() {
     let mut wait = 500;
     let mut now = 0;
     for attempt in 1..6 {
-        let failure = Failure::new(Fault::Unavailable, "busy");
+        let failure = Failure::new(FailureKind::Unavailable, "busy");
         let effects = agent.step(Input::Failed(failure), now);
         now += wait;
-        let failure = Failure::new(Fault::Unavailable, "busy");
+        let failure = Failure::new(FailureKind::Unavailable, "busy");
         assert_eq!(effects, [Effect::WaitUntil { at_ms: now, attempt, failure }]);
         assert_eq!(agent.due_ms(), Some(now));
         assert_eq!(agent.step(Input::Due, now - 1), []);
         assert_eq!(asked(&agent.step(Input::Due, now)), Some(Purpose::Step));
         wait *= 2;
     }
-    let effects = agent.step(Input::Failed(Failure::new(Fault::Unavailable, "busy")), now);
+    let effects = agent.step(Input::Failed(Failure::new(FailureKind::Unavailable, "busy")), now);
     assert!(matches!(ending(&effects), Some(Ending::Failed { .. })), "{effects:?}");
 }
 
@@ -184,7 +184,7 @@ fn a_bad_key_is_not_tried_again() {
     let failure = Failure::of_status(401, None, br#"{"error": {"message": "bad key"}}"#);
     let effects = agent.step(Input::Failed(failure), 1);
     let Some(Ending::Failed { failure }) = ending(&effects) else { panic!("{effects:?}") };
-    assert_eq!(failure.fault, Fault::BadKey);
+    assert_eq!(failure.fault, FailureKind::BadKey);
     assert!(failure.message.contains("bad key; check the key"), "{failure}");
 }
 
@@ -302,7 +302,7 @@ fn what_a_program_uses_counts_however_it_ends() {
     let config = || Config { worker: Worker::Program, ..config() };
     let price = Price { input: 1e6, ..Price::default() };
     let limits = Limits { price, ..Limits::default() };
-    let failure = Failure::new(Fault::Crashed, "it crashed");
+    let failure = Failure::new(FailureKind::Crashed, "it crashed");
     for end in [Input::Failed(failure), Input::Cancelled] {
         let mut agent = begun(config(), limits);
         agent.step(used(70), 1);
@@ -404,7 +404,7 @@ fn an_empty_summary_is_asked_for_again_and_erases_nothing() {
 
 #[test]
 fn a_conversation_that_is_too_long_is_summed_up_once() {
-    let too_long = || Input::Failed(Failure::new(Fault::TooLong, "too long"));
+    let too_long = || Input::Failed(Failure::new(FailureKind::TooLong, "too long"));
     let limits = Limits { compact_above_tokens: Some(1000), ..Limits::default() };
     let mut agent = begun(config(), limits);
     agent.step(Input::Replied(calls(&[("a", "runtime")])), 1);
@@ -439,9 +439,9 @@ fn what_a_call_does_to_a_file_is_recorded_before_it_is_done() {
         panic!("{effects:?}")
     };
     assert_eq!(told.as_ref(), Some(&intent));
-    assert_eq!(intent.found(Some("2")), Found::After);
-    assert_eq!(intent.found(Some("1")), Found::Before);
-    assert_eq!(intent.found(None), Found::Neither);
+    assert_eq!(intent.found(Some("2")), FileState::After);
+    assert_eq!(intent.found(Some("1")), FileState::Before);
+    assert_eq!(intent.found(None), FileState::Neither);
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn a_session_brought_back_in_the_middle_of_a_task_is_told_with_the_next_outcome(
 fn secrets_are_blank_in_a_failure_also_where_it_is_cut_off() {
     let secret = "sk-test-0123456789".to_owned();
     let said = format!("your key {secret} is bad");
-    let failure = Failure::new(Fault::BadKey, said).without(std::slice::from_ref(&secret));
+    let failure = Failure::new(FailureKind::BadKey, said).without(std::slice::from_ref(&secret));
     assert_eq!(failure.message, "your key [secret] is bad");
     let body = format!("{}{secret}", "x".repeat(490));
     let failure = Failure::nonsense(body.as_bytes()).without(&[secret]);
@@ -485,7 +485,7 @@ fn time_in_which_nobody_worked_does_not_count() {
 fn what_cannot_go_on_here_ends_with_its_calls_not_carried_out() {
     let mut agent = begun(config(), Limits::default());
     agent.step(Input::Replied(calls(&[("a", "runtime"), ("b", "runtime")])), 1);
-    let moved = Failure::new(Fault::Moved, "elsewhere");
+    let moved = Failure::new(FailureKind::Moved, "elsewhere");
     let effects = agent.step(Input::Stopped(moved.clone()), 2);
     assert_eq!(ending(&effects), Some(&Ending::Failed { failure: moved }));
     let told = "not carried out: the task had failed";
@@ -536,7 +536,7 @@ fn a_program_that_was_at_work_on_another_machine_is_not_started_again() {
     assert_eq!(asked(&effects), Some(Purpose::Step));
     let (_, effects) = taken_up(&agent, Worker::Program);
     let Some(Ending::Failed { failure }) = ending(&effects) else { panic!("{effects:?}") };
-    assert_eq!(failure.fault, Fault::Crashed);
+    assert_eq!(failure.fault, FailureKind::Crashed);
     assert_eq!(asked(&effects), None);
 }
 

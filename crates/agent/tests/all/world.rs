@@ -6,8 +6,8 @@ use sessile_agent::continuity::{Continuity, Status};
 use sessile_agent::conversation::Turn;
 use sessile_agent::ids::ThreadId;
 use sessile_agent::limits::Limits;
-use sessile_agent::model::{Arguments, Block, Call, Failure, Fault, Reply, Stop, Usage};
-use sessile_agent::thread::{Checkpoint, Entry, Intent, Outcome, Verdict, What, line};
+use sessile_agent::model::{Arguments, Block, Call, Failure, FailureKind, Reply, Stop, Usage};
+use sessile_agent::thread::{Checkpoint, Entry, EntryKind, Intent, Outcome, Verdict, line};
 use sessile_agent::tools::is_for_files;
 use sessile_agent::{
     Agent, Approval, Checkpoints, Config, Effect, Input, Purpose, RewindTo, Stage, Submission,
@@ -167,10 +167,10 @@ impl World {
             }
             Act::Reply { calls, tokens } => Input::Replied(reply(calls, *tokens)),
             Act::Fail(helps) => {
-                let fault = if *helps { Fault::Unavailable } else { Fault::BadRequest };
+                let fault = if *helps { FailureKind::Unavailable } else { FailureKind::BadRequest };
                 Input::Failed(Failure::new(fault, "no"))
             }
-            Act::TooLong => Input::Failed(Failure::new(Fault::TooLong, "too long")),
+            Act::TooLong => Input::Failed(Failure::new(FailureKind::TooLong, "too long")),
             Act::Intend => {
                 let Stage::Performing { call } = self.agent.stage() else { return };
                 let (call, after) = (call.clone(), "new".to_owned());
@@ -243,7 +243,7 @@ impl World {
     }
 
     fn steps(&self) -> u64 {
-        let step = |entry: &&Entry| matches!(entry.what, What::Reply { .. });
+        let step = |entry: &&Entry| matches!(entry.what, EntryKind::Reply { .. });
         line(&self.disk).iter().filter(|entry| step(entry)).count() as u64
     }
 
@@ -276,30 +276,32 @@ impl World {
         let mut pending: Vec<String> = Vec::new();
         for entry in line(&self.disk) {
             match &entry.what {
-                What::Reply { reply, .. } => {
+                EntryKind::Reply { reply, .. } => {
                     assert!(pending.is_empty(), "{pending:?} have no outcome");
                     pending.extend(reply.calls().map(|call| call.id.clone()));
                 }
-                What::Outcome(outcome) => {
+                EntryKind::Outcome(outcome) => {
                     let at = pending.iter().position(|id| *id == outcome.call);
                     pending.remove(at.expect("one outcome a call"));
                 }
-                What::Ended { .. } => assert!(pending.is_empty(), "{pending:?} have no outcome"),
-                What::Created { .. }
-                | What::Task { .. }
-                | What::Approval { .. }
-                | What::Intent(_)
-                | What::Summary { .. }
-                | What::Stopping { .. }
-                | What::Checkpoint(_)
-                | What::Rewinding(_)
-                | What::Rewound { .. }
-                | What::NotRewound { .. }
-                | What::SessionRewound { .. }
-                | What::Activity { .. }
-                | What::Imported { .. }
-                | What::Moved(_)
-                | What::Continued(_) => {}
+                EntryKind::Ended { .. } => {
+                    assert!(pending.is_empty(), "{pending:?} have no outcome")
+                }
+                EntryKind::Created { .. }
+                | EntryKind::Task { .. }
+                | EntryKind::Approval { .. }
+                | EntryKind::Intent(_)
+                | EntryKind::Summary { .. }
+                | EntryKind::Stopping { .. }
+                | EntryKind::Checkpoint(_)
+                | EntryKind::Rewinding(_)
+                | EntryKind::Rewound { .. }
+                | EntryKind::NotRewound { .. }
+                | EntryKind::SessionRewound { .. }
+                | EntryKind::Activity { .. }
+                | EntryKind::Imported { .. }
+                | EntryKind::Moved(_)
+                | EntryKind::Continued(_) => {}
             }
         }
     }
@@ -307,7 +309,7 @@ impl World {
     /// The session has done what the thread says, and nothing else.
     fn check_session(&self) {
         let done = line(&self.disk).into_iter().filter_map(|entry| {
-            let What::Outcome(outcome) = &entry.what else { return None };
+            let EntryKind::Outcome(outcome) = &entry.what else { return None };
             (!outcome.is_error).then(|| outcome.call.clone())
         });
         assert_eq!(done.collect::<Vec<_>>(), self.session);

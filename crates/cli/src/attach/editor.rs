@@ -16,13 +16,6 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// How lines are edited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
-    Emacs,
-    Vi,
-}
-
 /// The user's input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
@@ -73,13 +66,9 @@ impl Assistant {
 
 pub(super) fn editor(
     assistant: Assistant,
-    manner: Manner,
+    mode: EditMode,
     detach_key: u8,
 ) -> rustyline::Result<LineEditor> {
-    let mode = match manner {
-        Manner::Emacs => EditMode::Emacs,
-        Manner::Vi => EditMode::Vi,
-    };
     let config = Config::builder()
         .edit_mode(mode)
         .completion_type(CompletionType::List)

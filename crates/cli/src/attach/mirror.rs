@@ -3,7 +3,7 @@
 
 use super::console::Mode;
 use super::{Attachment, say};
-use crate::following::{Event, Following, Next, Past};
+use crate::following::{Event, ExistingRuns, Following, Next};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use crate::transcript::{Form, Transcript};
@@ -20,7 +20,7 @@ const FRAME: Duration = Duration::from_millis(40);
 
 pub(crate) fn watch(attachment: &Attachment, settings: &Settings) -> anyhow::Result<()> {
     let mut reader = Reader::find(settings, &attachment.id)?;
-    let past = Past::read(&mut reader, 0)?;
+    let past = ExistingRuns::read(&mut reader, 0)?;
     let key = char::from(attachment.detach_key + 64);
     say(&format!("watching {}; Ctrl-{key} or q leaves\n", attachment.id))?;
     // In raw mode, the drawing ends its lines itself.

@@ -7,11 +7,11 @@
 mod console;
 mod editor;
 mod mirror;
-mod onlooker;
 mod relay;
+mod watcher;
 
-pub(crate) use editor::Manner;
 pub(crate) use mirror::watch;
+pub(crate) use rustyline::EditMode;
 
 use crate::output;
 use crate::reader::{self, Reader};
@@ -19,7 +19,6 @@ use crate::settings::Settings;
 use anyhow::bail;
 use console::Mode;
 use editor::{Assistant, Line, LineEditor, Names};
-use onlooker::Shared;
 use relay::{Relay, RelayEnd};
 use rustix::process::Pid;
 use rustyline::ExternalPrinter;
@@ -33,6 +32,7 @@ use sessile_terminal::render;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use watcher::Shared;
 
 /// How many commands of the session are in the editor's history.
 const REMEMBERED: u64 = 200;
@@ -44,7 +44,7 @@ pub(crate) struct Attachment {
     pub(crate) launcher: Launcher,
     pub(crate) language: Option<Language>,
     pub(crate) detach_key: u8,
-    pub(crate) manner: Manner,
+    pub(crate) edit_mode: EditMode,
 }
 
 /// Input that was typed while a program ran that did not read it.
@@ -113,7 +113,7 @@ impl Attachment {
         let mut printer = editor.create_external_printer()?;
         let (shared, follower) = (board.clone(), Reader::find(settings, &self.id)?);
         std::thread::spawn(move || {
-            let outcome = onlooker::follow(follower, &shared, |text| {
+            let outcome = watcher::follow(follower, &shared, |text| {
                 let _ = printer.print(text);
             });
             if let Err(error) = outcome {
@@ -129,7 +129,7 @@ impl Attachment {
         }
         loop {
             let (raw, styled) = self.prompt(&mut client, language, status)?;
-            if let Some(news) = onlooker::lock(&board).come_back() {
+            if let Some(news) = watcher::lock(&board).come_back() {
                 say(&news)?;
             }
             let typed = editor.helper().map_or(Typed::default(), |helper| ahead.take(helper));
@@ -140,7 +140,7 @@ impl Attachment {
                 }
                 Typed::Begun(text) => editor::read(&mut editor, &raw, &styled, &text)?,
             };
-            onlooker::lock(&board).go_away();
+            watcher::lock(&board).go_away();
             let text = match line {
                 Line::Dropped => continue,
                 Line::Leave => return self.part(),
@@ -184,7 +184,7 @@ impl Attachment {
             ..Exec::default()
         };
         // Held until the run is marked as ours: its events may come first.
-        let mut board = onlooker::lock(board);
+        let mut board = watcher::lock(board);
         let Answer::Accepted { run, .. } = client.call(Request::Exec(order))? else {
             bail!(ClientError::Unexpected);
         };
@@ -237,7 +237,7 @@ impl Attachment {
         status: &mut i32,
         ahead: &mut TypedAhead,
     ) -> anyhow::Result<Stay> {
-        onlooker::lock(board).own(run);
+        watcher::lock(board).own(run);
         let size = console::size();
         // Fails if it has ended meanwhile; the relay notices.
         let _ = client.call(Request::Resize { run, size });
@@ -267,7 +267,7 @@ impl Attachment {
         let (launcher, directory) = (self.launcher.clone(), self.directory.clone());
         let look_up = move || names(&launcher, &directory, language).unwrap_or_default();
         let assistant = Assistant::new(language, program, Box::new(look_up));
-        let mut editor = editor::editor(assistant, self.manner, self.detach_key)?;
+        let mut editor = editor::editor(assistant, self.edit_mode, self.detach_key)?;
         for entry in self.directory.history().newest(REMEMBERED.min(metadata.max_history)) {
             if entry.language == language {
                 editor.add_history_entry(entry.command.trim_end())?;

@@ -4,7 +4,7 @@ mod pinned;
 
 use crate::config::{Config, Source};
 use crate::local;
-use crate::presence::{Announcement, Presence};
+use crate::server_file::{ServerFile, ServerInfo};
 use crate::settings::Settings;
 use anyhow::{Context, bail};
 use http_body_util::{BodyExt, Full};
@@ -41,7 +41,7 @@ impl Remote {
         private: &Path,
         token: Option<String>,
     ) -> anyhow::Result<Self> {
-        let (address, certificate) = match Presence::find(private) {
+        let (address, certificate) = match ServerFile::find(private) {
             Some(announcement) => (address(&announcement)?, announcement.tls_cert),
             None if config.listen_from != Source::Default && config.listen.port() != 0 => {
                 (config.listen, config.tls.as_ref().map(|files| files.cert.clone()))
@@ -148,7 +148,7 @@ pub(crate) fn no_server(config: &Config) -> impl Fn() -> String {
     move || format!("no server is running for {place}; start one with: sessile serve")
 }
 
-fn address(announcement: &Announcement) -> anyhow::Result<SocketAddr> {
+fn address(announcement: &ServerInfo) -> anyhow::Result<SocketAddr> {
     let (_, address) = announcement.url.split_once("://").unwrap_or_default();
     address.parse().context("the server's file does not say where it is")
 }

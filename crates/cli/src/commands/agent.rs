@@ -8,9 +8,9 @@ use crate::args;
 use crate::call::Remote;
 use crate::commands::api;
 use crate::confinement::Confinement;
+use crate::display::agents::{self, AgentRow};
+use crate::display::{Form, Page};
 use crate::output;
-use crate::people::agents::{self, AgentRow};
-use crate::people::{Form, Page};
 use crate::settings::Settings;
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
@@ -52,16 +52,16 @@ enum Action {
     Show(Show),
     /// Return to a task, and wait for its end
     Resume(Resume),
-    /// Stop the task that is under way
-    Cancel(Which),
+    /// Cancel the current task
+    Cancel(AgentArg),
     /// Approve a waiting call
     Approve(Approve),
     /// Deny a waiting call
     Deny(Deny),
     /// Take an agent back to a step: conversation, interpreters and files
     Rewind(Rewind),
-    /// Take back an agent's last task
-    Undo(Which),
+    /// Undo an agent's last task
+    Undo(AgentArg),
     /// Write an agent into a file: session, files and thread
     Export(moving::Export),
     /// Make an agent from such a file
@@ -71,15 +71,15 @@ enum Action {
 #[derive(Debug, Args)]
 struct Rewind {
     #[command(flatten)]
-    which: Which,
-    /// The last step that still counts; 0: before the first one
+    which: AgentArg,
+    /// The last step to keep; 0: none
     step: u64,
 }
 
 #[derive(Debug, Args)]
 struct Approve {
     #[command(flatten)]
-    which: Which,
+    which: AgentArg,
     /// The call [default: the one that waits]
     call: Option<String>,
 }
@@ -87,7 +87,7 @@ struct Approve {
 #[derive(Debug, Args)]
 struct Deny {
     #[command(flatten)]
-    which: Which,
+    which: AgentArg,
     /// The call [default: the one that waits]
     call: Option<String>,
     /// What the model is told
@@ -97,20 +97,20 @@ struct Deny {
 
 /// What a task may use up.
 #[derive(Debug, Args)]
-struct Most {
-    /// How often the model is asked, at most, for one task
+struct LimitArgs {
+    /// Maximum number of requests to the model for one task
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
-    /// Tokens to and from the model, at most, for one task
+    /// Maximum number of tokens for one task
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
-    /// How long a task may take: 90s, 10m
+    /// Maximum duration of a task: 90s, 10m
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_time: Option<u64>,
-    /// What a task may cost, in the currency of the model's prices
+    /// Maximum cost of a task, in the currency of the model's prices
     #[arg(long, value_name = "COST")]
     max_cost: Option<f64>,
-    /// Have the model sum the conversation up when a request has had more tokens than this
+    /// Summarize the conversation when a request had more tokens than this
     #[arg(long, value_name = "N")]
     compact_above: Option<u64>,
 }
@@ -121,7 +121,7 @@ fn duration(text: &str) -> Result<u64, String> {
     u64::try_from(time.as_millis()).map_err(|error| error.to_string())
 }
 
-impl Most {
+impl LimitArgs {
     fn limits(&self) -> Map<String, Value> {
         let all = [
             ("max_steps", self.max_steps.map(Value::from)),
@@ -135,30 +135,30 @@ impl Most {
 }
 
 #[derive(Debug, Args)]
-struct Made {
-    /// An agent that is there, by its session; without it, one is made
+struct NewAgentArgs {
+    /// An existing agent, by its session [default: a new one]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// The directory that a new one works in [default: the current one]
+    /// The directory of a new agent [default: the current one]
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
-    /// Which of the server's models a new one uses
+    /// The model of a new agent
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// What the model of a new one is told before everything else
+    /// Instructions for the model of a new agent
     #[arg(long, value_name = "TEXT")]
     instructions: Option<String>,
-    /// Ask before calls of this tool; may be repeated, * is all of them
+    /// Ask before calls of this tool; * is all tools (may be repeated)
     #[arg(long, value_name = "TOOL")]
     approve: Vec<String>,
-    /// How many steps of a new one can be taken back; 0: none [default: 10]
+    /// Number of steps of a new agent that can be undone; 0: none [default: 10]
     #[arg(long, value_name = "N")]
     checkpoints: Option<u32>,
-    /// An environment variable of a new one's session (may be repeated)
+    /// An environment variable for the session of a new agent (may be repeated)
     #[arg(long = "env", value_name = "K=V", value_parser = args::assignment)]
     env: Vec<(String, String)>,
     #[command(flatten)]
-    most: Most,
+    most: LimitArgs,
     /// With --sandbox: where writes go, overlay (a layer of the session) or direct
     /// [default: overlay]
     #[arg(long, value_name = "overlay|direct", requires = "sandbox", value_parser = args::file_mode)]
@@ -174,22 +174,22 @@ const CARRIED: [&str; 5] = ["PATH", "VIRTUAL_ENV", "LANG", "LC_ALL", "TZ"];
 #[derive(Debug, Args)]
 struct Run {
     #[command(flatten)]
-    made: Made,
-    /// What is to be done [default: our stdin]
+    made: NewAgentArgs,
+    /// The task [default: stdin]
     task: Vec<String>,
-    /// Print what became of the task as JSON
+    /// Print the result of the task as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Give an agent one task after the other, a line each
+/// Give an agent tasks, one per line
 ///
-/// At a terminal, Ctrl-C cancels the task that is under way, and Ctrl-D ends the
-/// chat. The agent stays: `sessile agent chat --agent ID` goes on with it.
+/// At a terminal, Ctrl-C cancels the current task, and Ctrl-D ends the chat. The agent stays:
+/// `sessile agent chat --agent ID` continues with it.
 #[derive(Debug, Args)]
 struct Chat {
     #[command(flatten)]
-    made: Made,
+    made: NewAgentArgs,
 }
 
 /// List all agents
@@ -205,8 +205,8 @@ struct List {
 #[derive(Debug, Args)]
 struct Show {
     #[command(flatten)]
-    which: Which,
-    /// Print the entries of the thread as JSON, one a line
+    which: AgentArg,
+    /// Print the entries of the thread as JSON, one per line
     #[arg(long)]
     json: bool,
 }
@@ -214,14 +214,14 @@ struct Show {
 #[derive(Debug, Args)]
 struct Resume {
     #[command(flatten)]
-    which: Which,
-    /// Print what became of the task as JSON
+    which: AgentArg,
+    /// Print the result of the task as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-struct Which {
+struct AgentArg {
     /// The agent, by its session
     #[arg(value_name = "ID")]
     agent: String,
@@ -331,7 +331,7 @@ impl Server<'_> {
     /// Approves or denies a call.
     fn decide(
         &self,
-        which: &Which,
+        which: &AgentArg,
         call: Option<String>,
         allow: bool,
         reason: Option<String>,
@@ -348,7 +348,7 @@ impl Server<'_> {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn submit(&self, agent: &str, text: &str, most: &Most) -> anyhow::Result<u64> {
+    fn submit(&self, agent: &str, text: &str, most: &LimitArgs) -> anyhow::Result<u64> {
         let mut body = json!({ "text": text });
         let limits = most.limits();
         if !limits.is_empty() {
@@ -405,7 +405,7 @@ fn advice(code: &str) -> Option<&'static str> {
     }
 }
 
-impl Made {
+impl NewAgentArgs {
     /// Returns the agent's session, made if necessary.
     fn agent(&self, server: &Server<'_>) -> anyhow::Result<String> {
         if let Some(agent) = &self.agent {

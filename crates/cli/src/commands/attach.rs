@@ -1,5 +1,5 @@
 use crate::args;
-use crate::attach::{self, Attachment, Manner};
+use crate::attach::{self, Attachment, EditMode};
 use crate::settings::Settings;
 use anyhow::bail;
 use clap::Args;
@@ -63,7 +63,7 @@ impl Attach {
             launcher: settings.launcher.clone(),
             language: self.language,
             detach_key: self.detach_key,
-            manner: if self.vi { Manner::Vi } else { Manner::Emacs },
+            edit_mode: if self.vi { EditMode::Vi } else { EditMode::Emacs },
         };
         if self.read_only {
             attach::watch(&attachment, settings)?;

@@ -20,7 +20,7 @@ pub(crate) struct Checkpoint {
     /// Name of the checkpoint [default: checkpoint-RUN]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The files of the workspace as well
+    /// Include the files of the workspace
     #[arg(long)]
     files: bool,
     /// Wait for running commands instead of failing

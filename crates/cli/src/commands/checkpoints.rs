@@ -1,5 +1,5 @@
 use crate::branching;
-use crate::people::{self, Form};
+use crate::display::{self, Form};
 use crate::settings::Settings;
 use clap::Args;
 use jiff::Timestamp;
@@ -30,7 +30,7 @@ impl Checkpoints {
         };
         Form::of_stdout(self.json).print(
             || checkpoints.iter().map(Checkpoint::from).collect::<Vec<_>>(),
-            |page| people::checkpoints::list(&checkpoints, Timestamp::now(), page),
+            |page| display::checkpoints::list(&checkpoints, Timestamp::now(), page),
         )?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,4 +1,4 @@
-use crate::people::words::count;
+use crate::display::words::count;
 use crate::progress::{Counter, Progress};
 use crate::settings::Settings;
 use crate::workspace::Place;
@@ -63,7 +63,7 @@ impl Cp {
             (false, Some(_)) => Some(whole.path.name().to_vec()),
         };
         let to = destination(settings, &self.to, name.as_deref())?;
-        let so_far = SoFar::default();
+        let so_far = CopyProgress::default();
         let (shown, doing) = (so_far.clone(), format!("copying {}", self.from));
         let progress = Progress::show(move || format!("{doing}: {}", shown.text()));
         let copied = match whole.kind {
@@ -72,7 +72,7 @@ impl Cp {
             Kind::Other => bail!("{} is neither a file nor a directory", self.from),
         };
         drop(progress);
-        crate::people::Form::of_stdout(false).print(|| &copied, |_| told(&copied))?;
+        crate::display::Form::of_stdout(false).print(|| &copied, |_| told(&copied))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -88,12 +88,12 @@ fn amount(files: u64, bytes: u64) -> String {
 
 /// The progress of a copy: whole files, and bytes of all.
 #[derive(Clone, Debug, Default)]
-struct SoFar {
+struct CopyProgress {
     files: Counter,
     bytes: Counter,
 }
 
-impl SoFar {
+impl CopyProgress {
     fn text(&self) -> String {
         amount(self.files.get(), self.bytes.get())
     }
@@ -160,7 +160,7 @@ fn destination(settings: &Settings, text: &str, name: Option<&[u8]>) -> anyhow::
     }
 }
 
-fn file(from: &End, to: &End, so_far: &SoFar) -> anyhow::Result<Copied> {
+fn file(from: &End, to: &End, so_far: &CopyProgress) -> anyhow::Result<Copied> {
     let mut content = from.root.read(&from.path)?;
     let entry = content.entry;
     let writing = Writing {
@@ -184,7 +184,7 @@ fn file(from: &End, to: &End, so_far: &SoFar) -> anyhow::Result<Copied> {
 }
 
 /// Copies a tree through a pipe, as a tar archive: one thread packs, the other unpacks.
-fn tree(from: &End, to: &End, so_far: &SoFar) -> anyhow::Result<Copied> {
+fn tree(from: &End, to: &End, so_far: &CopyProgress) -> anyhow::Result<Copied> {
     let (reader, writer) = io::pipe()?;
     let (packed, unpacked) = std::thread::scope(|threads| {
         let packing = threads

@@ -1,6 +1,6 @@
+use crate::display::Paint;
 use crate::layers;
 use crate::output;
-use crate::people::Paint;
 use crate::settings::Settings;
 use clap::Args;
 use sessile_gateway::answer::{DiffForm, LayerDiff};
@@ -21,7 +21,7 @@ pub(crate) struct Diff {
     /// Paths relative to the workspace, with everything below them [default: all]
     #[arg(value_name = "PATH")]
     paths: Vec<std::ffi::OsString>,
-    /// A table of the paths instead of the text of the changes
+    /// Return a table of the paths instead of a diff
     #[arg(long)]
     stat: bool,
     /// The changes and the text as JSON

@@ -1,5 +1,5 @@
+use crate::display::Form;
 use crate::layers;
-use crate::people::Form;
 use crate::settings::Settings;
 use clap::Args;
 use sessile_gateway::answer::LayerDiscarded;

@@ -1,5 +1,5 @@
 use super::start::milliseconds;
-use crate::people::{Colour, Form, Paint, outcome};
+use crate::display::{Colour, Form, Paint, outcome};
 use crate::progress::{self, Progress};
 use crate::settings::Settings;
 use crate::streaming::{self, Line, Streamed, explain};
@@ -39,16 +39,14 @@ use std::time::Duration;
 pub(crate) struct Exec {
     /// The session
     id: String,
-    /// Interrupt the command this long after it has begun, without the time in
-    /// the queue; 0: never [default: the session's]
+    /// Interrupt the command after this long, not counting time in the queue; 0: never
+    /// [default: the session's]
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     timeout: Option<Duration>,
-    /// Give up if the command has not begun after this long, because others are
-    /// ahead of it; it is not run then; 0: never
+    /// Cancel the command if it is still queued after this long; 0: never
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     queue_timeout: Option<Duration>,
-    /// Interrupt the command when it has written nothing, and was given no
-    /// input, for this long; 0: never
+    /// Interrupt the command after this long without output or input; 0: never
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     no_output_timeout: Option<Duration>,
     /// bash, sh, zsh, python or node [default: the session's]
@@ -60,11 +58,10 @@ pub(crate) struct Exec {
     /// JSON at a terminal, too
     #[arg(long, conflicts_with = "raw")]
     json: bool,
-    /// Answer with the run's number and its output so far after this long; the
-    /// command goes on
+    /// Return the run's number and its output so far after this long; the command continues
     #[arg(long, value_name = "TIME", value_parser = args::duration, conflicts_with = "raw")]
     wait: Option<Duration>,
-    /// Answer at once: the same as --wait 0
+    /// Return at once: the same as --wait 0
     #[arg(long, conflicts_with_all = ["raw", "wait"])]
     background: bool,
     /// Keep the command's stdin open for `sessile input`
@@ -178,13 +175,13 @@ pub(crate) fn bytes_for_stdin(
 /// A run, finished or not.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Told {
+enum RunReport {
     Finished(Box<RunResult>),
     Running(Box<Output>),
 }
 
 /// Runs a command; returns its result, or its output so far when its time is up.
-fn answer(client: &mut Client, order: Order, directory: &Directory) -> anyhow::Result<Told> {
+fn answer(client: &mut Client, order: Order, directory: &Directory) -> anyhow::Result<RunReport> {
     let max_output = order.max_output;
     let answer = if progress::is_wanted() {
         ask_showing(client, order, directory)?
@@ -194,7 +191,7 @@ fn answer(client: &mut Client, order: Order, directory: &Directory) -> anyhow::R
     let revival = client.revived().map(answer::revival);
     if let Answer::Completed(mut done) = answer {
         done.notes.splice(0..0, revival);
-        return Ok(Told::Finished(Box::new((&*done).into())));
+        return Ok(RunReport::Finished(Box::new((&*done).into())));
     }
     let Answer::Accepted { run, waiting_for_input } = answer else {
         bail!(ClientError::Unexpected)
@@ -202,7 +199,7 @@ fn answer(client: &mut Client, order: Order, directory: &Directory) -> anyhow::R
     let mut so_far = reader::so_far(client, run, max_output)?;
     so_far.waiting_for_input |= waiting_for_input;
     let notes = client.revived().map(answer::revival).into_iter().collect();
-    Ok(Told::Running(Box::new(Output { notes, ..Output::running(run, &so_far) })))
+    Ok(RunReport::Running(Box::new(Output { notes, ..Output::running(run, &so_far) })))
 }
 
 /// Runs a command and waits for its result.
@@ -213,7 +210,7 @@ pub(crate) fn run(client: &mut Client, order: Order) -> anyhow::Result<Completed
 
 /// Sends the request; Ctrl-C interrupts the command meanwhile.
 fn ask(client: &mut Client, order: Order) -> anyhow::Result<Answer> {
-    let mut signals = interrupts::Count::default();
+    let mut signals = interrupts::SignalCount::default();
     client
         .call_watching(Request::Exec(order), None, interrupts::watch()?, || signals.take())
         .map_err(explain)
@@ -227,7 +224,7 @@ fn ask_showing(client: &mut Client, order: Order, directory: &Directory) -> anyh
         bail!(ClientError::Unexpected);
     };
     let _progress = Progress::of_run(directory, run);
-    let mut signals = interrupts::Count::default();
+    let mut signals = interrupts::SignalCount::default();
     let result = Request::Result { run, max_output, patience_ms, until_input };
     client
         .call_watching(result, Some(run), interrupts::watch()?, || signals.take())
@@ -277,7 +274,7 @@ fn show(
             }
             Ok(ExitCode::from(streaming::exit_code(&done)))
         }
-        Streamed::Left { run, why, line } => {
+        Streamed::StillRunning { run, why, line } => {
             if let Some(previous) = client.revived() {
                 remark(line, &answer::revival(previous))?;
             }
@@ -303,11 +300,11 @@ fn on_its_terminal(
         bail!(ClientError::Unexpected)
     };
     let why = match reader::so_far(client, run, 0)?.queued {
-        Some(queued) => outcome::Left::Queued(*queued),
-        None if waiting_for_input => outcome::Left::Input,
-        None => outcome::Left::Time,
+        Some(queued) => outcome::StillRunning::Queued(*queued),
+        None if waiting_for_input => outcome::StillRunning::Input,
+        None => outcome::StillRunning::Time,
     };
-    Ok(Streamed::Left { run, why, line: Line::Fresh })
+    Ok(Streamed::StillRunning { run, why, line: Line::Fresh })
 }
 
 /// Prints one dim line.

@@ -1,7 +1,7 @@
-use crate::people::Form;
+use crate::display::Form;
 use crate::settings::Settings;
 use crate::workspace::Place;
-use crate::{output, people};
+use crate::{display, output};
 use anyhow::ensure;
 use clap::{Args, Subcommand};
 use sessile_files::{Entry, Inside, Replace, Root, Writing};
@@ -65,15 +65,15 @@ enum Action {
     Put {
         /// ID:path
         place: String,
-        /// Make the directories above it
+        /// Create missing parent directories
         #[arg(long, short)]
         parents: bool,
     },
-    /// Make a directory
+    /// Create a directory
     Mkdir {
         /// ID:path
         place: String,
-        /// Make those above it, and be content when it is there already
+        /// Create missing parents, and accept an existing directory
         #[arg(long, short)]
         parents: bool,
     },
@@ -83,7 +83,7 @@ enum Action {
         place: String,
         /// Its new path in the same workspace, as path or ID:path
         to: String,
-        /// Replace what is there
+        /// Replace an existing file
         #[arg(long, short)]
         force: bool,
     },
@@ -91,7 +91,7 @@ enum Action {
     Rm {
         /// ID:path
         place: String,
-        /// A directory with all that is in it
+        /// Remove a directory with its contents
         #[arg(long, short)]
         recursive: bool,
     },
@@ -179,7 +179,7 @@ fn list(root: &Root, path: &Inside, depth: u32, json: bool) -> anyhow::Result<()
         ControlFlow::Continue(())
     })?;
     let entries: Vec<FileEntry> = entries.iter().map(FileEntry::from).collect();
-    Form::of_stdout(json).print(|| &entries, |page| people::files::list(&entries, page))
+    Form::of_stdout(json).print(|| &entries, |page| display::files::list(&entries, page))
 }
 
 fn cat(root: &Root, path: &Inside) -> anyhow::Result<()> {

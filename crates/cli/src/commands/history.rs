@@ -1,4 +1,4 @@
-use crate::people::{self, Form};
+use crate::display::{self, Form};
 use crate::settings::Settings;
 use clap::Args;
 use jiff::Timestamp;
@@ -37,7 +37,7 @@ impl History {
             || &entries,
             |page| {
                 let rows: Vec<RunRow> = entries.iter().map(RunRow::from).collect();
-                people::runs::list(&rows, Timestamp::now(), page)
+                display::runs::list(&rows, Timestamp::now(), page)
             },
         )?;
         Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-use crate::people::{self, Form};
+use crate::display::{self, Form};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use clap::Args;
@@ -29,7 +29,7 @@ impl Jobs {
         let jobs = Reader::find(settings, &self.id)?.jobs()?;
         Form::of_stdout(self.json).print(
             || jobs.iter().map(answer::Job::from).collect::<Vec<_>>(),
-            |page| people::jobs::list(&jobs, Timestamp::now(), page),
+            |page| display::jobs::list(&jobs, Timestamp::now(), page),
         )?;
         Ok(ExitCode::SUCCESS)
     }

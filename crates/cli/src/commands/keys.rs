@@ -1,7 +1,7 @@
 use super::screen;
 use crate::reader::Reader;
 use crate::settings::Settings;
-use crate::viewer::{SETTLE, Waiting};
+use crate::viewer::{SETTLE, ScreenWaitArgs};
 use anyhow::bail;
 use clap::Args;
 use sessile_client::ClientError;
@@ -28,7 +28,7 @@ pub(crate) struct Keys {
     #[arg(allow_hyphen_values = true)]
     keys: String,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: ScreenWaitArgs,
 }
 
 impl Keys {

@@ -1,4 +1,4 @@
-use crate::people::{Form, sessions};
+use crate::display::{Form, sessions};
 use crate::settings::Settings;
 use clap::Args;
 use jiff::Timestamp;

@@ -1,5 +1,5 @@
-use crate::following::{Began, Ended, Event, Following, Happened, Next, Past, written};
-use crate::people::Paint;
+use crate::display::Paint;
+use crate::following::{Began, Ended, Event, ExistingRuns, Following, Next, NotARun, written};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use crate::transcript::{Form, Reading, Transcript};
@@ -40,11 +40,11 @@ pub(crate) struct Logs {
 impl Logs {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let mut reader = Reader::find(settings, &self.id)?;
-        let past = Past::read(&mut reader, self.tail)?;
+        let past = ExistingRuns::read(&mut reader, self.tail)?;
         let mut transcript = Transcript::new(io::stdout().lock(), self.form());
         for entry in &past.finished {
-            if let Some(happened) = Happened::of(entry) {
-                if transcript.show(&Event::Happened(happened))? == Reading::Over {
+            if let Some(happened) = NotARun::of(entry) {
+                if transcript.show(&Event::NotARun(happened))? == Reading::Over {
                     return Ok(ExitCode::SUCCESS);
                 }
                 continue;
@@ -81,7 +81,7 @@ impl Logs {
 
 /// Shows the unfinished runs, as far as they have got.
 fn leave(
-    past: &Past,
+    past: &ExistingRuns,
     mut reader: Reader,
     mut transcript: Transcript<impl Write>,
 ) -> anyhow::Result<ExitCode> {
@@ -106,7 +106,7 @@ fn leave(
 }
 
 fn follow(
-    past: &Past,
+    past: &ExistingRuns,
     reader: Reader,
     mut transcript: Transcript<impl Write>,
 ) -> anyhow::Result<ExitCode> {

@@ -3,7 +3,7 @@ use crate::confinement::Confinement;
 use crate::settings::{Settings, environment};
 use clap::{Args, ValueEnum};
 use sessile_sandbox::Policy;
-use sessile_server::mcp::{Home, Offer};
+use sessile_server::mcp::{OfferedTools, WorkspaceServices};
 use sessile_server::{Limits, Service, SessionDefaults, mcp};
 use sessile_store::Sessions;
 use std::path::PathBuf;
@@ -43,9 +43,9 @@ enum Tools {
 impl Mcp {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let offer = match self.tools {
-            Tools::Runtime => Offer::Runtime,
-            Tools::Sessions => Offer::Sessions,
-            Tools::All => Offer::All,
+            Tools::Runtime => OfferedTools::Runtime,
+            Tools::Sessions => OfferedTools::Sessions,
+            Tools::All => OfferedTools::All,
         };
         let sandbox = self.confinement.of_agents()?;
         let home = home(settings, &roots(self.workspace_root)?, sandbox)?;
@@ -73,7 +73,11 @@ fn roots(given: Vec<PathBuf>) -> anyhow::Result<Vec<PathBuf>> {
 
 /// Places sessions as `sessile tool` does: with the workspace, unless all are to be in
 /// one place.
-fn home(settings: &Settings, roots: &[PathBuf], sandbox: Option<Policy>) -> anyhow::Result<Home> {
+fn home(
+    settings: &Settings,
+    roots: &[PathBuf],
+    sandbox: Option<Policy>,
+) -> anyhow::Result<WorkspaceServices> {
     let store = settings.store()?;
     let launcher = settings.launcher.clone().with_store(store.clone());
     let defaults = SessionDefaults {
@@ -83,10 +87,10 @@ fn home(settings: &Settings, roots: &[PathBuf], sandbox: Option<Policy>) -> anyh
         ..SessionDefaults::default()
     };
     let Some(directory) = &settings.sessions_dir else {
-        return Ok(Home::with_workspaces(launcher, roots, defaults)?);
+        return Ok(WorkspaceServices::with_workspaces(launcher, roots, defaults)?);
     };
     let sessions = Sessions::at(std::path::absolute(directory)?, launcher.user().clone());
     let service =
         Service::new(sessions, launcher, roots, Limits::default())?.with_defaults(defaults);
-    Ok(Home::one(Arc::new(service)))
+    Ok(WorkspaceServices::one(Arc::new(service)))
 }

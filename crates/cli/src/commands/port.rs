@@ -1,11 +1,11 @@
-use crate::people::{self, Form};
+use crate::display::{self, Form};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use anyhow::{Context, bail};
 use clap::Args;
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
-use sessile_client::{Client, ClientError, PortPlace};
+use sessile_client::{Client, ClientError, OpenPort};
 use sessile_gateway::answer;
 use sessile_protocol::{Answer, PortsView, Request, SessionId};
 use sessile_store::{Directory, Liveness};
@@ -56,11 +56,11 @@ impl Port {
         let Some(port) = self.port else {
             form.print(
                 || open.ports.iter().map(answer::Port::from).collect::<Vec<_>>(),
-                |page| people::jobs::ports(&open.ports, page),
+                |page| display::jobs::ports(&open.ports, page),
             )?;
             return Ok(ExitCode::SUCCESS);
         };
-        PortPlace::find(&open, port)?;
+        OpenPort::find(&open, port)?;
         let listener = TcpListener::bind(self.listen)
             .with_context(|| format!("cannot listen on {}", self.listen))?;
         let address = listener.local_addr()?;
@@ -146,7 +146,7 @@ impl Forward {
             bail!("the session has ended");
         };
         let open = ports(&mut Client::new(socket))?;
-        Ok(PortPlace::find(&open, self.port)?.connect()?)
+        Ok(OpenPort::find(&open, self.port)?.connect()?)
     }
 }
 

@@ -2,7 +2,7 @@ use super::screen;
 use crate::output;
 use crate::reader::Reader;
 use crate::settings::Settings;
-use crate::viewer::Waiting;
+use crate::viewer::ScreenWaitArgs;
 use crate::{args, viewer};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
@@ -80,7 +80,7 @@ struct Write {
     #[arg(long)]
     enter: bool,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: ScreenWaitArgs,
 }
 
 /// Press keys by name and show the terminal
@@ -96,7 +96,7 @@ struct WriteKey {
     #[arg(required = true, value_name = "KEY", value_parser = key)]
     keys: Vec<String>,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: ScreenWaitArgs,
 }
 
 /// Show a terminal
@@ -112,7 +112,7 @@ struct Read {
     #[arg(long, value_enum, default_value_t = screen::Format::Json)]
     format: screen::Format,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: ScreenWaitArgs,
 }
 
 /// End a program and its terminal
@@ -265,7 +265,7 @@ fn terminal(reader: &mut Reader) -> anyhow::Result<RunNo> {
 fn show(
     reader: &mut Reader,
     run: RunNo,
-    waiting: Waiting,
+    waiting: ScreenWaitArgs,
     before: Option<u64>,
 ) -> anyhow::Result<ExitCode> {
     screen::print(reader, run, &waiting.or_settle(viewer::SETTLE), before, screen::Format::Json)

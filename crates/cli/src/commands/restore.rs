@@ -3,7 +3,7 @@ use crate::settings::{Settings, environment};
 use crate::{args, output, uploader};
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use sessile_client::{Bounds, ClientError, Restoring, SavedTo, Trust};
+use sessile_client::{Bounds, ClientError, RestoreOptions, SavedTo, Trust};
 use sessile_gateway::answer::Restored;
 use sessile_protocol::SessionId;
 use sessile_store::SessionStatus;
@@ -11,7 +11,7 @@ use sessile_vault::Vault;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Make a session from a saved one
+/// Restore a session
 ///
 /// The new session has its own id, and continues where the saved one was. What
 /// could not be carried is listed by name with the reason.
@@ -36,7 +36,7 @@ pub(crate) struct Restore {
     /// must be new or empty [default: where the session was]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Run what is in the file, whoever made it
+    /// Trust the file, and run its code
     #[arg(long)]
     trust: bool,
     /// A name for the session [default: the saved one's]
@@ -64,7 +64,7 @@ impl Restore {
         };
         let restored = settings.launcher.restore(
             &settings.sessions,
-            &Restoring {
+            &RestoreOptions {
                 path: fetched.as_ref().map_or(self.file, |fetched| fetched.path.clone()),
                 cwd: self.cwd,
                 bounds: Bounds { roots: vec!["/".into()], otherwise: ".".into() },

@@ -5,7 +5,7 @@ use sessile_gateway::answer::Rewound;
 use sessile_protocol::{Answer, Request, Rewind as Order, RewindTo};
 use std::process::ExitCode;
 
-/// Take a session back to a checkpoint
+/// Rewind a session to a checkpoint
 ///
 /// Goes back to the newest checkpoint, to the named one, or to before the last N
 /// runs (in a session started with --auto). The checkpoint stays, and so do

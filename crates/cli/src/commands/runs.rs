@@ -1,4 +1,4 @@
-use crate::people::{self, Form};
+use crate::display::{self, Form};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use clap::Args;
@@ -34,7 +34,7 @@ impl Runs {
         let finished = reader.directory.history().newest(self.limit.min(max));
         let runs = answer::runs(&open, &finished);
         Form::of_stdout(self.json)
-            .print(|| &runs, |page| people::runs::list(&runs, Timestamp::now(), page))?;
+            .print(|| &runs, |page| display::runs::list(&runs, Timestamp::now(), page))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,5 +1,5 @@
+use crate::display::Form;
 use crate::output;
-use crate::people::Form;
 use crate::reader::Reader;
 use crate::settings::Settings;
 use anyhow::{Context, bail};

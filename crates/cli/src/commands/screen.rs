@@ -1,7 +1,7 @@
 use crate::output;
 use crate::reader::Reader;
 use crate::settings::Settings;
-use crate::viewer::Waiting;
+use crate::viewer::ScreenWaitArgs;
 use clap::{Args, ValueEnum};
 use sessile_gateway::answer;
 use sessile_protocol::RunNo;
@@ -30,7 +30,7 @@ pub(crate) struct Screen {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: ScreenWaitArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -53,7 +53,7 @@ impl Screen {
 pub(crate) fn print(
     reader: &mut Reader,
     run: RunNo,
-    waiting: &Waiting,
+    waiting: &ScreenWaitArgs,
     before: Option<u64>,
     format: Format,
 ) -> anyhow::Result<ExitCode> {

@@ -4,7 +4,7 @@ use crate::args;
 use crate::config::{Auth, Config, Flags, Listing};
 use crate::local::{self, Address};
 use crate::otlp::Traces;
-use crate::presence::{Announcement, Presence};
+use crate::server_file::{ServerFile, ServerInfo};
 use crate::settings::{Settings, environment};
 use crate::{log, memory, open_files, output, secrets};
 use anyhow::bail;
@@ -140,14 +140,14 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
     let adopted = service.adopt().await?;
     let url = url(address, tls.is_some());
     warn_of_plain_text(address, tls.is_some());
-    let announcement = Announcement {
+    let announcement = ServerInfo {
         url: url.clone(),
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         tls_cert: config.tls.as_ref().map(|files| files.cert.clone()),
     };
     let stop = Stop::watch()?;
-    let presence = Presence::announce(&private, &announcement)?;
+    let server_file = ServerFile::announce(&private, &announcement)?;
     tracing::info!(%address, adopted, version = announcement.version, "the server has started");
     output::all(&mut std::io::stdout().lock(), Greeting { url, token, adopted }.text().as_bytes())?;
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -161,7 +161,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
         request_timeout: config.request_timeout,
     };
     attend(&config, service, guard, options, stop).await;
-    drop(presence);
+    drop(server_file);
     Ok(())
 }
 

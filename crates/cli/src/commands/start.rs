@@ -55,8 +55,8 @@ pub(crate) struct Options {
     /// Directory to start in [default: the current one]
     #[arg(long, value_name = "DIR", visible_alias = "workspace")]
     pub(crate) cwd: Option<PathBuf>,
-    /// End the session after this long without a run, a job in the background,
-    /// or somebody who looks at it; 0: never
+    /// End the session after this long without a run, a background job or an attached client;
+    /// 0: never
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = args::duration)]
     pub(crate) idle_timeout: Duration,
     /// Count only runs for --idle-timeout, not jobs or attached people
@@ -74,8 +74,8 @@ pub(crate) struct Options {
     /// A name for the session, shown by `list`
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Save the session in idle time, so that it goes on after a reboot: on this
-    /// disk, and in the configured store or in file:///…, s3://…, gs://… or az://…
+    /// Save the session in idle time, so that it survives a reboot: on this disk, and in the
+    /// configured store or in file:///…, s3://…, gs://… or az://…
     #[arg(
         long, value_name = "URL", num_args = 0..=1, require_equals = true,
         default_missing_value = "", value_parser = args::saved_to

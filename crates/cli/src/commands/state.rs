@@ -1,4 +1,4 @@
-use crate::people::{self, Form};
+use crate::display::{self, Form};
 use crate::settings::{Settings, environment};
 use clap::Args;
 use jiff::Timestamp;
@@ -48,7 +48,7 @@ impl State {
             || answer::State::new(kernels.clone(), history.clone(), &metadata),
             |page| {
                 let home = std::env::home_dir();
-                let remembered = people::state::Remembered {
+                let remembered = display::state::StateReport {
                     metadata: &metadata,
                     kernels: &kernels,
                     last: history.last(),
@@ -56,7 +56,7 @@ impl State {
                     home: home.as_deref(),
                     now: Timestamp::now(),
                 };
-                people::state::show(&remembered, page)
+                display::state::show(&remembered, page)
             },
         )?;
         Ok(ExitCode::SUCCESS)

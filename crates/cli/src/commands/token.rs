@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde::Serialize;
 use sessile_sandbox::Policy;
-use sessile_server::{Grant, Terms, Tokens};
+use sessile_server::{Grant, TokenLimits, Tokens};
 use sessile_store::Sessions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -147,7 +147,7 @@ fn create(
     let workspaces: Vec<PathBuf> =
         workspaces.iter().map(|path| directory(path)).collect::<anyhow::Result<_>>()?;
     let workspaces = Some(workspaces).filter(|all| !all.is_empty());
-    let (token, grant) = tokens.create(name, Terms { workspaces, sandbox, expires_at })?;
+    let (token, grant) = tokens.create(name, TokenLimits { workspaces, sandbox, expires_at })?;
     Ok(Answer::Created(Box::new(Created { shown: Shown::of(&grant, now), token })))
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use sessile_protocol::RewindTo;
 use std::process::ExitCode;
 
-/// Take back the last run
+/// Undo the last run
 ///
 /// Only in a session started with --auto. Variables, directory and imports are
 /// as before the run, and with --files the workspace, too. The same as `rewind

@@ -98,7 +98,7 @@ pub(crate) struct Listing {
 }
 
 /// The sessions directory as given to every command, and its source.
-pub(crate) type Told = (Option<PathBuf>, Source);
+pub(crate) type SessionsDir = (Option<PathBuf>, Source);
 
 /// Limit of live sessions of the user's own server. All of the user's programs share it,
 /// and one of them may have a thousand.
@@ -140,7 +140,11 @@ impl Listing {
         Ok(listing)
     }
 
-    fn read(told: Told, flags: &Flags, environment: Environment<'_>) -> anyhow::Result<Self> {
+    fn read(
+        told: SessionsDir,
+        flags: &Flags,
+        environment: Environment<'_>,
+    ) -> anyhow::Result<Self> {
         let usual = told.0.clone().unwrap_or_else(|| PathBuf::from(".sessions"));
         let file = find_file(&usual, flags, environment)?;
         let sessions_dir = sessions_dir(told, file.as_ref())?;
@@ -303,7 +307,10 @@ fn check_private(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn sessions_dir(told: Told, file: Option<&(File, Source)>) -> anyhow::Result<(PathBuf, Source)> {
+fn sessions_dir(
+    told: SessionsDir,
+    file: Option<&(File, Source)>,
+) -> anyhow::Result<(PathBuf, Source)> {
     let (path, from) = match (told, file) {
         ((Some(path), from), _) => (path, from),
         ((None, _), Some((file, named))) => match (file.of(SESSIONS_DIR), named) {

@@ -4,7 +4,7 @@ use super::file::{article, string};
 use super::tables;
 use anyhow::{Context, bail, ensure};
 use hyper::header::{HeaderName, HeaderValue};
-use sessile_server::{CommandAgent, Key, Model, Price, Variable, Wire};
+use sessile_server::{ApiFormat, CommandAgent, Key, Model, Price, Variable};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Spanned;
@@ -28,7 +28,7 @@ pub(super) fn models(
 /// The format of requests to a model.
 #[derive(Clone, Copy, Debug)]
 enum Format {
-    Wire(Wire),
+    ApiFormat(ApiFormat),
     /// A program in the session.
     Command,
 }
@@ -50,7 +50,7 @@ struct Fields {
 
 impl tables::Fields for Fields {
     const KEY: &'static str = KEY;
-    type Whole = Model;
+    type Parsed = Model;
 
     fn take(&mut self, key: &str, value: &DeValue<'_>, path: &Path) -> anyhow::Result<()> {
         let here = path.parent().unwrap_or_else(|| Path::new("."));
@@ -131,9 +131,9 @@ impl tables::Fields for Fields {
                 let program = self.command.first().context("command is missing")?.clone();
                 let command = CommandAgent { command: self.command };
                 let model = self.model.unwrap_or(program);
-                (Wire::ChatCompletions, String::new(), model, Some(command))
+                (ApiFormat::ChatCompletions, String::new(), model, Some(command))
             }
-            Format::Wire(wire) => {
+            Format::ApiFormat(wire) => {
                 ensure!(self.command.is_empty(), "command goes with format = \"command\"");
                 let model = self.model.context("model is missing")?;
                 (wire, self.base_url.context("base-url is missing")?, model, None)
@@ -161,9 +161,9 @@ impl tables::Fields for Fields {
 
 fn format(text: &str) -> anyhow::Result<Format> {
     Ok(match text {
-        "chat-completions" => Format::Wire(Wire::ChatCompletions),
-        "responses" => Format::Wire(Wire::Responses),
-        "messages" => Format::Wire(Wire::Messages),
+        "chat-completions" => Format::ApiFormat(ApiFormat::ChatCompletions),
+        "responses" => Format::ApiFormat(ApiFormat::Responses),
+        "messages" => Format::ApiFormat(ApiFormat::Messages),
         "command" => Format::Command,
         _ => bail!(
             "{text:?} is not a format; there are chat-completions, responses, messages and command"

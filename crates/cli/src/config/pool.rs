@@ -39,7 +39,7 @@ struct Fields {
 
 impl tables::Fields for Fields {
     const KEY: &'static str = KEY;
-    type Whole = Pool;
+    type Parsed = Pool;
 
     fn take(&mut self, key: &str, value: &DeValue<'_>, path: &Path) -> anyhow::Result<()> {
         let here = path.parent().unwrap_or_else(|| Path::new("."));

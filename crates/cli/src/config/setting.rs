@@ -117,29 +117,29 @@ settings! {
     AUTH: "auth", Form::Choice(&["token", "none"]), Some("token"), "WHO",
         "Who may call: token (callers with a token) or none (everybody, on loopback only)";
     WORKSPACE_ROOT: "workspace-root", Form::Paths, Some("."), "DIR",
-        "A directory that sessions may be in";
+        "A directory that sessions may use";
     ALLOW_HOST: "allow-host", Form::Names, None, "NAME",
-        "Another name that the server answers to";
+        "An additional host name of the server";
     ALLOW_ORIGIN: "allow-origin", Form::Names, None, "ORIGIN",
         "An origin whose pages may call from a browser, as https://name:port";
     ALLOW_ENV: "allow-env", Form::Names, None, "NAME",
-        "Another variable of the server's environment to pass to its sessions; AWS_* for all that begin with AWS_, * for all";
+        "An additional variable of the server's environment for its sessions; AWS_* for all that begin with AWS_, * for all";
     SANDBOX: "sandbox", Form::Policy, None, "PRESET|FILE",
-        "Confine all sessions of callers, at least as strictly as this preset or policy file says";
+        "Minimum sandbox of all sessions: a preset or a policy file";
     TLS_CERT: "tls-cert", Form::Path, None, "FILE",
         "Serve HTTPS with this certificate (PEM, with its chain)";
     TLS_KEY: "tls-key", Form::Path, None, "FILE",
         "The certificate's private key (PEM)";
     MAX_SESSIONS: "max-sessions", Form::Number, Some("1000"), "N",
-        "Live sessions in all";
+        "Maximum number of live sessions";
     MAX_SESSIONS_PER_TOKEN: "max-sessions-per-token", Form::Number, Some("1000"), "N",
-        "Live sessions per token, except the owner's";
+        "Maximum number of live sessions per token, except the owner's";
     MAX_QUEUE: "max-queue", Form::Number, Some("256"), "N",
-        "Waiting runs per session, at most 256";
+        "Maximum number of queued runs per session, up to 256";
     MAX_STREAMS: "max-streams", Form::Number, Some("256"), "N",
-        "Concurrent event streams, WebSockets and downloads";
+        "Maximum number of concurrent event streams, WebSockets and downloads";
     MAX_CONNECTIONS: "max-connections", Form::Number, Some("1024"), "N",
-        "Connections at once";
+        "Maximum number of connections";
     MAX_BODY: "max-body", Form::Size, Some("24MiB"), "SIZE",
         "Maximum size of a request's body";
     MAX_RESTORED: "max-restored", Form::Size, Some("1GiB"), "SIZE",
@@ -147,17 +147,17 @@ settings! {
     MAX_OUTPUT: "max-output", Form::Size, Some("16MiB"), "SIZE",
         "Maximum bytes of each stream in an answer";
     REQUEST_TIMEOUT: "request-timeout", Form::Time, Some("30s"), "TIME",
-        "How long a client may be silent in a TLS handshake or in the middle of a request, and between two";
+        "Maximum silence of a client: in a TLS handshake, in a request, and between two requests";
     IDLE_TIMEOUT: "idle-timeout", Form::Time, Some("30m"), "TIME",
         "Default idle timeout of new sessions; 0: none";
     COMMAND_TIMEOUT: "command-timeout", Form::Time, Some("30s"), "TIME",
         "Default time limit for commands of new sessions; 0: none";
     DURABLE: "durable", Form::Saves, Some("no"), "WHERE",
-        "Save new sessions in idle time, unless they say otherwise: no, yes (on this disk), or a URL such as s3://bucket/prefix";
+        "Save new sessions in idle time by default: no, yes (on this disk), or a URL such as s3://bucket/prefix";
     STORE: "store", Form::Store, None, "URL",
-        "Where durable sessions are saved besides this disk, and taken up from when their id is asked for here; whoever can write there is trusted";
+        "A store for durable sessions, in addition to this disk. A request for the id of a stored session continues it here. Everybody who can write to the store is trusted";
     MCP_WAIT: "mcp-wait", Form::Time, Some("50s"), "TIME",
-        "How long an MCP tool call waits for a run before it answers that the run goes on";
+        "How long an MCP tool call waits for a run before it returns";
     LOG: "log", Form::Choice(&["text", "json"]), Some("text"), "FORMAT",
         "Log format on stderr: text or json";
     LOG_LEVEL: "log-level", Form::Choice(&["error", "warn", "info", "debug", "trace"]), Some("info"), "LEVEL",

@@ -12,12 +12,12 @@ use toml::de::DeValue;
 pub(super) trait Fields: Default {
     /// The key of the tables in the file.
     const KEY: &'static str;
-    type Whole;
+    type Parsed;
 
     /// Takes a key. Paths are relative to the directory of the file at `path`.
     fn take(&mut self, key: &str, value: &DeValue<'_>, path: &Path) -> anyhow::Result<()>;
-    fn whole(self) -> anyhow::Result<Self::Whole>;
-    fn name(whole: &Self::Whole) -> &str;
+    fn whole(self) -> anyhow::Result<Self::Parsed>;
+    fn name(whole: &Self::Parsed) -> &str;
 }
 
 /// Parses all tables of a file.
@@ -25,13 +25,13 @@ pub(super) fn read<F: Fields>(
     value: &Spanned<DeValue<'_>>,
     path: &Path,
     text: &str,
-) -> anyhow::Result<Vec<F::Whole>> {
+) -> anyhow::Result<Vec<F::Parsed>> {
     let (key, shown) = (F::KEY, path.display());
     let at = |span: Range<usize>| format!("{shown} line {}: {key}", line_of(text, span.start));
     let Some(items) = value.get_ref().as_array() else {
         bail!("{}: write it as [[{key}]], once for each", at(value.span()));
     };
-    let mut read: Vec<F::Whole> = Vec::new();
+    let mut read: Vec<F::Parsed> = Vec::new();
     for item in items.iter() {
         let Some(table) = item.get_ref().as_table() else {
             bail!("{}: write it as [[{key}]], once for each", at(item.span()));

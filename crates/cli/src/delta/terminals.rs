@@ -111,7 +111,7 @@ struct Listed {
 }
 
 #[derive(Debug, Serialize)]
-struct Told {
+struct TerminalReport {
     session_id: SessionId,
     status: &'static str,
     pid: u32,
@@ -342,12 +342,12 @@ fn words(command: &str) -> Vec<String> {
     command.split_whitespace().map(str::to_owned).collect()
 }
 
-fn told(directory: &Directory) -> anyhow::Result<Told> {
+fn told(directory: &Directory) -> anyhow::Result<TerminalReport> {
     let metadata = directory.observed_metadata()?;
     let running = program(directory, &metadata);
     let age = metadata.created_at.parse::<Timestamp>();
     let age = age.map(|since| Timestamp::now().duration_since(since).as_secs());
-    Ok(Told {
+    Ok(TerminalReport {
         command: words(&command(directory, running.as_ref())),
         status: status(running.is_some()),
         alive: running.is_some(),

@@ -1,6 +1,6 @@
 //! Reads and checks a saved session's file. Nothing is made here.
 
-use super::{RestoreError, Restoring, Trust};
+use super::{RestoreError, RestoreOptions, Trust};
 use rustix::fs::{Mode, OFlags};
 use sessile_protocol::Language;
 use sessile_snapshot::bundle::{Key, Kind, Limits, Reader};
@@ -33,7 +33,10 @@ pub(super) struct Document {
 }
 
 impl Document {
-    pub(super) fn open(sessions: &Sessions, restoring: &Restoring) -> Result<Self, RestoreError> {
+    pub(super) fn open(
+        sessions: &Sessions,
+        restoring: &RestoreOptions,
+    ) -> Result<Self, RestoreError> {
         let mut reader =
             Reader::new(open(&restoring.path)?, Limits { total: u64::MAX, parts: PARTS })?;
         let is_own = is_own(sessions, &mut reader)?;

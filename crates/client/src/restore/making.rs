@@ -1,8 +1,8 @@
 //! Makes a session directory, files and a keeper from a checked file.
 
 use super::document::Document;
-use super::moving::{Move, Place};
-use super::{Bounds, RestoreError, RestoredSession, Restoring};
+use super::moving::{DirectoryMapping, Move};
+use super::{Bounds, RestoreError, RestoreOptions, RestoredSession};
 use crate::layer::{LAYER, copy_layer};
 use crate::{ClientError, Launcher, SavedTo};
 use sessile_protocol::{Language, LeftBehind, RunNo, SessionId};
@@ -34,14 +34,16 @@ const SHOWN: usize = 50;
 pub(super) fn make(
     launcher: &Launcher,
     sessions: &Sessions,
-    restoring: &Restoring,
+    restoring: &RestoreOptions,
     mut document: Document,
     identity: Identity,
 ) -> Result<RestoredSession, RestoreError> {
     let has_files = document.reader.part(part::FILES).is_some() && restoring.cwd.is_some();
     let (place, workspace) = match &restoring.cwd {
-        Some(cwd) => (Place::New, Workspace::prepare(cwd, has_files)?),
-        None => (Place::Same, Workspace::of_before(&document.manifest, &restoring.bounds)?),
+        Some(cwd) => (DirectoryMapping::New, Workspace::prepare(cwd, has_files)?),
+        None => {
+            (DirectoryMapping::Same, Workspace::of_before(&document.manifest, &restoring.bounds)?)
+        }
     };
     let mut dropped = None;
     let id = match &identity {
@@ -55,7 +57,7 @@ pub(super) fn make(
             id.clone()
         }
     };
-    let unfinished = Unfinished { directory: sessions.create(&id)?, is_finished: false };
+    let unfinished = UnfinishedDirectory { directory: sessions.create(&id)?, is_finished: false };
     let directory = unfinished.directory.clone();
     if has_files {
         put_files(&directory, &mut document, &workspace.path)?;
@@ -65,7 +67,7 @@ pub(super) fn make(
     if is_confined && restoring.cwd.is_none() {
         left.extend(carry_layer(launcher, sessions, &document.manifest, &directory)?);
     }
-    let place = if is_confined { Place::Confined } else { place };
+    let place = if is_confined { DirectoryMapping::Confined } else { place };
     let moved = Move {
         session: &id,
         environment: &restoring.environment,
@@ -171,13 +173,13 @@ pub(super) fn make_new(
     metadata: Metadata,
 ) -> Result<(Directory, Metadata), RestoreError> {
     let directory = sessions.create(&metadata.session_id)?;
-    let unfinished = Unfinished { directory: directory.clone(), is_finished: false };
+    let unfinished = UnfinishedDirectory { directory: directory.clone(), is_finished: false };
     let moved = Move {
         session: &metadata.session_id,
         environment: &metadata.env,
         from: &document.manifest.work_dir,
         to: &metadata.work_dir,
-        place: Place::Confined,
+        place: DirectoryMapping::Confined,
     };
     for (language, saved) in &mut document.kernels {
         moved.fit(*language, saved);
@@ -198,7 +200,7 @@ pub(super) fn make_new(
 /// session that is taken by now is dropped.
 fn reserve_name(
     sessions: &Sessions,
-    restoring: &Restoring,
+    restoring: &RestoreOptions,
     metadata: &mut Metadata,
 ) -> Result<Vec<Claim>, RestoreError> {
     let Some(name) = metadata.name.clone() else {
@@ -262,7 +264,7 @@ fn put_files(
 fn metadata(
     session_id: SessionId,
     manifest: &Manifest,
-    restoring: &Restoring,
+    restoring: &RestoreOptions,
     work_dir: &Path,
 ) -> Metadata {
     Metadata {
@@ -316,18 +318,18 @@ fn program(manifest: &Manifest) -> String {
 }
 
 /// Removes a session's directory, unless it was finished.
-struct Unfinished {
+struct UnfinishedDirectory {
     directory: Directory,
     is_finished: bool,
 }
 
-impl Unfinished {
+impl UnfinishedDirectory {
     fn finish(mut self) {
         self.is_finished = true;
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedDirectory {
     fn drop(&mut self) {
         if !self.is_finished {
             let _ = self.directory.remove();

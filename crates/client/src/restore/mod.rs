@@ -12,7 +12,7 @@ mod document;
 mod making;
 mod moving;
 
-pub(crate) use moving::{Move, Place};
+pub(crate) use moving::{DirectoryMapping, Move};
 
 use crate::{ClientError, Launcher, SavedTo};
 use document::Document;
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 
 /// How to restore a session from a file.
 #[derive(Clone, Debug)]
-pub struct Restoring {
+pub struct RestoreOptions {
     pub path: PathBuf,
     /// The directory for the session and its files: empty, or not existing yet. Without it,
     /// the session uses its earlier directory, and its files stay in the save.
@@ -186,7 +186,7 @@ impl Launcher {
     pub fn restore(
         &self,
         sessions: &Sessions,
-        restoring: &Restoring,
+        restoring: &RestoreOptions,
     ) -> Result<RestoredSession, RestoreError> {
         let document = Document::open(sessions, restoring)?;
         making::make(self, sessions, restoring, document, Identity::New)
@@ -196,7 +196,7 @@ impl Launcher {
     pub(crate) fn restore_into(
         &self,
         sessions: &Sessions,
-        restoring: &Restoring,
+        restoring: &RestoreOptions,
         metadata: Metadata,
     ) -> Result<(Directory, Metadata), RestoreError> {
         let document = Document::open(sessions, restoring)?;
@@ -207,7 +207,7 @@ impl Launcher {
     pub(crate) fn restore_as(
         &self,
         sessions: &Sessions,
-        restoring: &Restoring,
+        restoring: &RestoreOptions,
         identity: Identity,
     ) -> Result<RestoredSession, RestoreError> {
         let document = Document::open(sessions, restoring)?;

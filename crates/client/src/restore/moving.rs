@@ -21,12 +21,12 @@ pub(crate) struct Move<'a> {
     /// The working directory of the session, before and now.
     pub(crate) from: &'a Path,
     pub(crate) to: &'a Path,
-    pub(crate) place: Place,
+    pub(crate) place: DirectoryMapping,
 }
 
 /// How directories are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum DirectoryMapping {
     /// The same directories, if they exist.
     Same,
     /// The session was put into another directory.
@@ -55,18 +55,19 @@ impl Move<'_> {
 
     fn directory(&self, before: Option<&Path>) -> (PathBuf, Option<String>) {
         let Some(before) = before else {
-            let to = if self.place == Place::Confined { Path::new(INSIDE) } else { self.to };
+            let to =
+                if self.place == DirectoryMapping::Confined { Path::new(INSIDE) } else { self.to };
             return (to.to_owned(), None);
         };
         match self.place {
             // Whether it exists is checked inside the sandbox.
-            Place::Confined => (before.to_owned(), None),
-            Place::New => {
+            DirectoryMapping::Confined => (before.to_owned(), None),
+            DirectoryMapping::New => {
                 let below = before.strip_prefix(self.from).ok().map(|below| self.to.join(below));
                 (below.filter(|path| path.is_dir()).unwrap_or_else(|| self.to.to_owned()), None)
             }
-            Place::Same if before.is_dir() => (before.to_owned(), None),
-            Place::Same => {
+            DirectoryMapping::Same if before.is_dir() => (before.to_owned(), None),
+            DirectoryMapping::Same => {
                 let why = format!("{} is not there", before.display());
                 (self.to.to_owned(), Some(why))
             }
@@ -93,8 +94,8 @@ impl Move<'_> {
             list.is_some_and(|list| list.iter().any(|gone| gone.as_str() == Some(name)))
         };
         let environment = match self.place {
-            Place::Same | Place::New => Some(self.environment),
-            Place::Confined => None,
+            DirectoryMapping::Same | DirectoryMapping::New => Some(self.environment),
+            DirectoryMapping::Confined => None,
         };
         for (name, value) in environment.into_iter().flatten() {
             let is_ours = OWN.contains(&name.as_str()) || !is_name(name);
@@ -105,8 +106,10 @@ impl Move<'_> {
         let _ = writeln!(lines, "{export} {SESSION_MARKER}={}", self.session);
         let directory = quoted(&directory.display().to_string());
         let _ = match self.place {
-            Place::Same | Place::New => writeln!(lines, "{cd} {directory}"),
-            Place::Confined => writeln!(lines, "{cd} {directory} 2>/dev/null || {cd} {INSIDE}"),
+            DirectoryMapping::Same | DirectoryMapping::New => writeln!(lines, "{cd} {directory}"),
+            DirectoryMapping::Confined => {
+                writeln!(lines, "{cd} {directory} 2>/dev/null || {cd} {INSIDE}")
+            }
         };
         lines
     }
@@ -144,7 +147,7 @@ mod tests {
             dump_as_of_run: None,
         };
         let (from, to) = (Path::new("/old"), Path::new("/"));
-        let place = Place::Same;
+        let place = DirectoryMapping::Same;
         let moved = Move { session: &session, environment: &environment, from, to, place };
         let trouble = moved.fit(Language::Bash, &mut saved);
         assert_eq!(trouble.as_deref(), Some("/not/there is not there"));

@@ -6,11 +6,11 @@ use sessile_proc::{Process, Stat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// What a tree of processes uses.
+/// The usage of a process tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Usage {
-    /// Of one CPU, since the look before; none at the first.
+    /// Percent of one CPU since the last measurement; absent in the first.
     pub cpu_percent: Option<f64>,
     pub memory_bytes: u64,
     pub processes: u64,
@@ -18,13 +18,13 @@ pub struct Usage {
 
 /// All processes at one moment.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct ProcessSnapshot {
     at: Instant,
     processes: BTreeMap<u32, Stat>,
     children: BTreeMap<u32, Vec<u32>>,
 }
 
-impl Look {
+impl ProcessSnapshot {
     pub(super) fn take() -> Self {
         let read = |process: Process| Some((number(process.pid()), process.stat()?));
         let processes: BTreeMap<u32, Stat> = Process::all().filter_map(read).collect();
@@ -75,13 +75,13 @@ mod tests {
 
     #[test]
     fn we_use_cpu_and_memory_ourselves() {
-        let before = Look::take();
+        let before = ProcessSnapshot::take();
         let mut n = 0_u64;
         let own = std::process::id();
         loop {
             n = std::hint::black_box(n + 1);
             if n.is_multiple_of(10_000_000) {
-                let usage = Look::take().usage(own, Some(&before));
+                let usage = ProcessSnapshot::take().usage(own, Some(&before));
                 assert!(usage.memory_bytes > 100_000 && usage.processes >= 1);
                 if usage.cpu_percent.is_some_and(|percent| percent > 1.0) {
                     break;

@@ -7,7 +7,7 @@ use sessile_protocol::{KernelStatus, Language, LimitsView, RunNo, SessionId};
 /// What a session is doing. Its JSON is what every surface says.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = TopRow, description = "What a session is doing"))]
+#[cfg_attr(feature = "schema", schema(as = TopRow, description = "The activity of a session"))]
 pub struct Row {
     pub session_id: SessionId,
     pub name: Option<String>,
@@ -20,11 +20,11 @@ pub struct Row {
     pub queued: u64,
     #[serde(flatten)]
     pub usage: Usage,
-    /// Of a session in a sandbox: what it may use, and uses.
+    /// Limits and usage of a sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub resources: Option<LimitsView>,
-    /// Since its last run, if none is going.
+    /// Time since its last run, if none is active.
     pub idle_ms: Option<u64>,
 }
 
@@ -41,14 +41,14 @@ pub enum State {
     Ended,
 }
 
-/// A run that is going.
+/// An active run.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = TopRun))]
 pub struct Running {
     pub run: RunNo,
     pub language: Language,
-    /// Its beginning, if it is long.
+    /// Shortened if it is long.
     pub command: String,
     pub running_ms: Option<u64>,
     pub waiting_for_input: bool,

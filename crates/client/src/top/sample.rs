@@ -7,7 +7,7 @@
 //! CPU is the usage between two looks. So each watcher keeps its last observation, and
 //! several may watch through one sampler, each at its own pace.
 
-use super::processes::Look;
+use super::processes::ProcessSnapshot;
 use super::row::{Row, Running, State};
 use crate::{Client, ClientError};
 use jiff::Timestamp;
@@ -35,7 +35,7 @@ pub struct Observation {
     at: Timestamp,
     /// Newest first.
     sessions: Vec<(Metadata, Keeper)>,
-    look: Look,
+    look: ProcessSnapshot,
 }
 
 /// What a session's keeper has reported.
@@ -98,7 +98,7 @@ impl Sampler {
             (metadata, keeper)
         });
         let (at, sessions) = (Timestamp::now(), sessions.collect());
-        let latest = Arc::new(Observation { at, sessions, look: Look::take() });
+        let latest = Arc::new(Observation { at, sessions, look: ProcessSnapshot::take() });
         self.latest = Some((Instant::now(), latest.clone()));
         Ok(latest)
     }

@@ -13,11 +13,11 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Forked {
     pub session_ids: Vec<SessionId>,
-    /// The newest run of the original that they have seen
+    /// The newest run of the original in their state
     pub as_of_run: RunNo,
     pub sessions: Vec<Fork>,
     pub kernels: Vec<CarriedKernel>,
-    /// What they do not have
+    /// What they do not include
     pub left: Vec<LeftBehind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -58,18 +58,18 @@ pub struct Checkpoint {
     #[schema(example = "before-refactoring")]
     pub name: String,
     pub created_at: String,
-    /// The newest run that is in it
+    /// The newest run in it
     pub as_of_run: RunNo,
-    /// Taken before a run, by the session itself
+    /// Taken automatically before a run
     pub auto: bool,
     pub kernels: Vec<CarriedKernel>,
-    /// What is not in it
+    /// What it does not include
     pub left: Vec<LeftBehind>,
-    /// Its files, if it has them
+    /// Its files, if they are included
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub files: Option<Files>,
-    /// Where it was just taken
+    /// Set if it was just taken
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub continuity: Option<Continuity>,
@@ -81,10 +81,10 @@ pub struct Checkpoint {
 pub struct Files {
     pub files: u64,
     pub bytes: u64,
-    /// What had to be read and stored for it
+    /// Bytes that were stored for it
     pub stored_bytes: u64,
     pub left_out: u64,
-    /// Some of those that were left out
+    /// Examples of what was left out
     pub examples: Vec<LeftBehind>,
 }
 
@@ -121,19 +121,19 @@ pub struct Checkpoints {
     pub checkpoints: Vec<Checkpoint>,
 }
 
-/// A session that was taken back to a checkpoint
+/// A rewound session
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Rewound {
     #[schema(example = "before-refactoring")]
     pub checkpoint: String,
-    /// The newest run that the session remembers now
+    /// The newest run in the session's state now
     pub as_of_run: RunNo,
-    /// The number that the rewind has in the history
+    /// The number of the rewind in the history
     pub run: RunNo,
-    /// The runs that were taken back
+    /// The undone runs
     pub undone: Vec<RunNo>,
     pub kernels: Vec<CarriedKernel>,
-    /// What was not taken back, or not brought back
+    /// What was not undone or not restored
     pub left: Vec<LeftBehind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -143,13 +143,13 @@ pub struct Rewound {
     pub continuity: Option<Continuity>,
 }
 
-/// What a rewind did to the workspace
+/// The effect of a rewind on the workspace
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = RestoredRow)]
 pub struct RestoredFiles {
     pub written: u64,
     pub removed: u64,
-    /// The checkpoint that has the files as they were before
+    /// The checkpoint with the files before the rewind
     #[schema(nullable)]
     pub before: Option<String>,
     pub problems: Vec<LeftBehind>,
@@ -181,7 +181,7 @@ impl From<&RewoundView> for Rewound {
     }
 }
 
-/// Checkpoints that are gone
+/// Removed checkpoints
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Dropped {
     /// Their names

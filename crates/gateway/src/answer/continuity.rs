@@ -5,30 +5,30 @@ use sessile_protocol::RunNo;
 use sessile_store::Metadata;
 use utoipa::ToSchema;
 
-/// What became of the session since it was last used
+/// What happened to the session since it was last used
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum Continuity {
-    /// Its keeper is the one that it had
+    /// The session has the same keeper as before
     Live,
-    /// Its keeper had died; the state is the one after `as_of_run`
+    /// Its keeper died; the state is the one after `as_of_run`
     Restored {
-        /// The run whose state was brought back
+        /// The run whose state was restored
         as_of_run: RunNo,
-        /// Runs that were going when the keeper died
+        /// Runs that were active when the keeper died
         lost_runs: Vec<RunNo>,
-        /// What of the interpreters was not brought back, by name
+        /// Names of what was not restored in the interpreters
         lost: Vec<String>,
-        /// The session before
+        /// The previous metadata of the session
         previous: Box<Metadata>,
     },
-    /// Its keeper had died, and no state could be brought back
+    /// Its keeper died, and no state could be restored
     Fresh {
-        /// Runs that were going when the keeper died
+        /// Runs that were active when the keeper died
         lost_runs: Vec<RunNo>,
-        /// What of the interpreters was not brought back, by name
+        /// Names of what was not restored in the interpreters
         lost: Vec<String>,
-        /// The session before
+        /// The previous metadata of the session
         previous: Box<Metadata>,
     },
 }

@@ -6,13 +6,13 @@ use sessile_protocol::{RunNo, SessionId, TerminalSize};
 use sessile_store::Metadata;
 use utoipa::ToSchema;
 
-/// A session that has ended
+/// An ended session
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Ended {
     #[schema(value_type = String, example = "terminated")]
     status: &'static str,
     session_id: SessionId,
-    /// What could not be written any more, and is missing from its files
+    /// What could not be written to its files
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     lost: Vec<String>,
@@ -26,17 +26,17 @@ impl Ended {
     }
 }
 
-/// Sessions that have ended
+/// Ended sessions
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct EndedAll {
     #[schema(value_type = String, example = "terminated")]
     status: &'static str,
     session_ids: Vec<SessionId>,
-    /// Those that could not be ended
+    /// Sessions that could not be ended
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     failed: Vec<SessionId>,
-    /// What could not be written any more, and is missing from the files of these
+    /// What could not be written to the files of these sessions
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     lost: Vec<String>,
@@ -78,7 +78,7 @@ impl Reset {
     }
 }
 
-/// What was interrupted
+/// The result of an interrupt
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct Interrupted {
     /// Whether something was running
@@ -109,27 +109,27 @@ impl InterruptedSession {
     }
 }
 
-/// Input that was given to a run
+/// Input for a run
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct Input {
     pub run: RunNo,
-    /// Bytes that it has not read yet
+    /// Bytes that the run has not read yet
     pub unread: u64,
 }
 
-/// A signal that was sent to a run
+/// A signal sent to a run
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct Signalled {
     pub run: RunNo,
-    /// How many got it
+    /// Number of processes that got it
     pub processes: u64,
 }
 
-/// A signal that was sent to a job
+/// A signal sent to a job
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct SignalledJob {
     pub pid: u32,
-    /// How many got it
+    /// Number of processes that got it
     pub processes: u64,
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use sessile_files::{Change, ChangeKind, Entry, Kind, Unpacked};
 use utoipa::ToSchema;
 
-/// What a path stands for
+/// The type of a path
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileType {
@@ -27,13 +27,13 @@ pub struct FileEntry {
     pub size: u64,
     /// Permissions, such as `0644`
     pub mode: String,
-    /// When it was changed last
+    /// Time of the last change
     pub modified: String,
-    /// Where a link leads
+    /// The target of a link
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub target: Option<String>,
-    /// How path, name and target are written when one of them is not UTF-8
+    /// The encoding of path, name and target if one of them is not UTF-8
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub encoding: Option<Encoding>,
@@ -74,31 +74,31 @@ impl From<&Entry> for FileEntry {
     }
 }
 
-/// What is in a directory
+/// The entries of a directory
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FileList {
-    /// Each directory before what is in it, in the order of the names
+    /// Sorted by name; each directory comes before its entries
     pub entries: Vec<FileEntry>,
-    /// There are more than were asked for
+    /// There are more entries than the limit
     pub truncated: bool,
 }
 
-/// What became of an archive
+/// The result of unpacking an archive
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = UnpackedArchive)]
 pub struct UnpackedFiles {
     pub files: u64,
     pub directories: u64,
     pub links: u64,
-    /// Of files
+    /// Total size of the files
     pub bytes: u64,
-    /// What was left out, the first hundred: links that lead out of the workspace,
-    /// devices, FIFOs
+    /// The first hundred skipped entries: links that lead out of the workspace, devices,
+    /// FIFOs
     pub skipped: Vec<SkippedFile>,
     pub skipped_count: u64,
 }
 
-/// Something in an archive that was left out
+/// A skipped entry of an archive
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SkippedFile {
     pub path: String,

@@ -8,13 +8,13 @@ use utoipa::ToSchema;
 /// A younger process has not lived long enough for an average.
 const YOUNG_MS: u64 = 1000;
 
-/// A job: a process in the background, with all that descends from it
+/// A background process and its descendants
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = JobRow)]
 pub struct Job {
     pub pid: u32,
     pub command: String,
-    /// The run that started it, where that can be told
+    /// The run that started it, if known
     #[schema(nullable)]
     pub run: Option<RunNo>,
     #[schema(nullable)]
@@ -22,13 +22,13 @@ pub struct Job {
     /// running or stopped
     pub state: JobState,
     pub started_at: String,
-    /// Processor time of all its processes, ended ones included
+    /// CPU time of all its processes, including ended ones
     pub cpu_ms: u64,
     /// Resident memory of all its processes
     pub memory_bytes: u64,
     pub processes: u64,
     pub ports: Vec<Port>,
-    /// On average since it was started; not of one that is younger than a second
+    /// Average since its start; absent in the first second
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub cpu_percent: Option<f64>,

@@ -5,33 +5,33 @@ use serde::Serialize;
 use sessile_layer::{Applied, Diff, Discarded, Kind, Lines, Node, Shown, Skipped, Sort, quoted};
 use utoipa::ToSchema;
 
-/// What a session has changed in its layer
+/// The changes in a session's layer
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LayerDiff {
     /// A unified diff as git writes it; with `stat`, a table of the paths
     pub diff: String,
-    /// Each path that differs, in order
+    /// The changed paths, sorted
     pub changes: Vec<LayerChange>,
     /// Lines
     pub insertions: u64,
     /// Lines
     pub deletions: u64,
-    /// There was more text than is answered: ask for some paths
+    /// The text was cut; ask for fewer paths
     pub truncated: bool,
-    /// What could not be looked at
+    /// What could not be read
     pub skipped: Vec<SkippedChange>,
 }
 
 /// A path that differs from the real directory
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LayerChange {
-    /// From the workspace; in quotes, as git writes it, when it is not plain text
+    /// Relative to the workspace; quoted as by git if it is not plain text
     pub path: String,
     pub change: ChangeSort,
-    /// What the session has there; of what it deleted, what was there
+    /// The type in the session; for a deleted path, the old type
     #[serde(rename = "type")]
     pub kind: FileType,
-    /// With `renamed`: where it was
+    /// With `renamed`: the old path
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub from: Option<String>,
@@ -51,12 +51,12 @@ pub struct LayerChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub size: Option<u64>,
-    /// It is not text, or too large to be shown
+    /// Not text, or too large to show
     pub binary: bool,
     pub insertions: u64,
     pub deletions: u64,
-    /// What became of it in the real directory since the session took it over:
-    /// `apply` refuses it
+    /// How the real directory has changed here since the session's own change; `apply`
+    /// refuses it
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<String>)]
     pub conflict: Option<&'static str>,
@@ -74,23 +74,23 @@ pub enum ChangeSort {
     Renamed,
 }
 
-/// Changes that were brought to the real directory
+/// Changes that were applied to the real directory
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LayerApplied {
     pub applied: Vec<String>,
-    /// What was left alone, and why
+    /// What was skipped, and why
     pub skipped: Vec<SkippedChange>,
 }
 
-/// Changes that were dropped
+/// Discarded changes
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LayerDiscarded {
     pub discarded: Vec<String>,
-    /// What was left alone, and why
+    /// What was skipped, and why
     pub skipped: Vec<SkippedChange>,
 }
 
-/// A path that was left alone
+/// A skipped path
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SkippedChange {
     pub path: String,

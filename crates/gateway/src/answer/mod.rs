@@ -32,7 +32,7 @@ pub use layer::{
 };
 pub use run::{Output, OutputPiece, OutputSoFar, Piece, RunResult, RunRow, runs};
 pub use saved::{Restored, RestoredKernel, Saved, SavedKernel};
-pub use screen::{Awaited, CursorPosition, Screen, Size, TerminalRow, TerminalStarted};
+pub use screen::{CursorPosition, Screen, Size, TerminalRow, TerminalStarted, WaitOutcome};
 pub use session::{SessionPage, SessionRow, Started, revival};
 pub use state::State;
 pub use stream::{

@@ -3,7 +3,7 @@
 use super::stream::{self, Encoding, Encodings, Milliseconds, Truncations};
 use super::{Continuity, is_false};
 use crate::cursor::{self, Cursor};
-use crate::text::{self, RunText, Sizing, Written};
+use crate::text::{self, RunText, Sizing, StreamFrom};
 use serde::Serialize;
 use serde_json::Value;
 use sessile_protocol::{
@@ -14,7 +14,7 @@ use sessile_store::Entry;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// A run that has finished
+/// A finished run
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RunResult {
     pub stdout: String,
@@ -60,11 +60,11 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub notes: Vec<String>,
-    /// Jobs of a shell that have ended within this run, or since the one before
+    /// Jobs of a shell that have ended since the previous run
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub jobs_ended: Vec<EndedJob>,
-    /// Limits of its sandbox that it has met
+    /// Limits of its sandbox that it has reached
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub limits_met: Vec<MetLimit>,
@@ -72,7 +72,7 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(ignore)]
     pub rendered: Vec<&'static str>,
-    /// Always false: it tells the result from what there is of a run that is going
+    /// Always false; distinguishes a result from the output of an active run
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub running: Option<bool>,
@@ -136,7 +136,7 @@ impl RunResult {
     /// output is its value.
     #[must_use]
     pub fn sized(done: &Completed, sizing: &Sizing, is_eval: bool) -> Self {
-        let (stdout, stderr) = (Written::whole(&done.stdout), Written::whole(&done.stderr));
+        let (stdout, stderr) = (StreamFrom::whole(&done.stdout), StreamFrom::whole(&done.stderr));
         let value = match &done.result {
             Some(value) => RunText::Value(&value.text),
             None if is_eval && done.language.is_shell() => RunText::Printed,
@@ -168,18 +168,18 @@ impl RunResult {
     }
 }
 
-/// What a run has written from some cursor on, while it is going or later
+/// The output of a run from a cursor on
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Output {
     pub stdout: String,
     pub stderr: String,
     pub run: RunNo,
     pub running: bool,
-    /// It is blocked in a read of its stdin, and has read all that it was given
+    /// It waits in a read of its stdin, and has read all its input
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub waiting_for_input: bool,
-    /// While it waits for its turn
+    /// Set while it is queued
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub queued: Option<Queued>,
@@ -187,7 +187,7 @@ pub struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub phase: Option<RunPhase>,
-    /// Where to read on in both streams
+    /// The cursor for the next call
     #[schema(example = "12-0")]
     pub cursor: String,
     #[serde(skip_serializing_if = "Encodings::is_empty")]
@@ -229,15 +229,15 @@ impl Output {
     }
 }
 
-/// Output of one stream from some byte on
+/// Output of one stream from an offset on
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct OutputPiece {
     pub data: String,
-    /// Where to read on
+    /// The offset for the next call
     pub next: u64,
     /// queued, running, exited (something may still write) or closed
     pub phase: RunPhase,
-    /// If the bytes are not text
+    /// Set if the bytes are not text
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub encoding: Option<Encoding>,
@@ -291,7 +291,7 @@ pub struct OutputSoFar {
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub waiting_for_input: bool,
-    /// While it waits for its turn
+    /// Set while it is queued
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub queued: Option<Queued>,
@@ -311,7 +311,12 @@ pub struct OutputSoFar {
 impl OutputSoFar {
     /// Returns the output so far, within its size limits.
     #[must_use]
-    pub fn sized(run: RunNo, stdout: Written<'_>, stderr: Written<'_>, sizing: &Sizing) -> Self {
+    pub fn sized(
+        run: RunNo,
+        stdout: StreamFrom<'_>,
+        stderr: StreamFrom<'_>,
+        sizing: &Sizing,
+    ) -> Self {
         let shown = sizing.run(run, stdout, stderr, RunText::Nothing);
         Self {
             rendered: shown.rendered(),
@@ -336,7 +341,7 @@ impl OutputSoFar {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RunRow {
     pub run: RunNo,
-    /// What it is, if it is no run: `rewind`
+    /// The kind of event, if it is not a run: `rewind`
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub event: Option<String>,
@@ -362,7 +367,7 @@ pub struct RunRow {
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub interactive: bool,
-    /// It is blocked in a read of its stdin, and has read all that it was given
+    /// It waits in a read of its stdin, and has read all its input
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub waiting_for_input: bool,
@@ -370,11 +375,11 @@ pub struct RunRow {
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub terminal: bool,
-    /// While it waits for its turn
+    /// Set while it is queued
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub queued: Option<Queued>,
-    /// Of an event
+    /// Notes of an event
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub notes: Option<Vec<String>>,

@@ -8,17 +8,17 @@ use sessile_store::{BundledKernel, Manifest, Metadata};
 use std::path::{Path, PathBuf};
 use utoipa::ToSchema;
 
-/// A session that was saved
+/// A saved session
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Saved {
     pub session_id: SessionId,
     #[schema(value_type = String)]
     pub path: PathBuf,
     pub bytes: u64,
-    /// The newest run that is in it
+    /// The newest run in it
     pub as_of_run: RunNo,
     pub kernels: Vec<SavedKernel>,
-    /// What could not be carried
+    /// What could not be saved
     pub left: Vec<Left>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -32,13 +32,13 @@ pub struct Saved {
 pub struct SavedKernel {
     pub language: Language,
     pub as_of_run: RunNo,
-    /// How many names were carried, where they are carried one by one
+    /// Number of saved names, for languages that save them one by one
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub carried: Option<u64>,
 }
 
-/// Something that was not carried
+/// Something that was not saved or restored
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = NotCarried)]
 pub struct Left {
@@ -59,9 +59,9 @@ pub struct Files {
     pub bytes: u64,
     /// How many were left out
     pub left_out: u64,
-    /// Some of those
+    /// Examples of those
     pub examples: Vec<Left>,
-    /// Whether they were put back
+    /// Whether they were restored
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub restored: Option<bool>,
@@ -110,7 +110,7 @@ impl Saved {
     }
 }
 
-/// A session that was made from a saved one
+/// A restored session
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Restored {
     pub session_id: SessionId,
@@ -122,10 +122,10 @@ pub struct Restored {
     /// The session that was saved
     pub restored_from: SessionId,
     pub saved_at: String,
-    /// The newest run that is in it
+    /// The newest run in it
     pub as_of_run: RunNo,
     pub kernels: Vec<RestoredKernel>,
-    /// What was not carried
+    /// What was not restored
     pub left: Vec<Left>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -135,11 +135,11 @@ pub struct Restored {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RestoredKernel {
     pub language: Language,
-    /// Of the interpreter, if it is known
+    /// The interpreter's version, if known
     #[schema(nullable)]
     pub version: Option<String>,
     pub as_of_run: RunNo,
-    /// How many names were carried, where they are carried one by one
+    /// Number of saved names, for languages that save them one by one
     #[schema(nullable)]
     pub carried: Option<u64>,
 }

@@ -11,14 +11,14 @@ use utoipa::ToSchema;
 
 /// The outcome of waiting for a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
+pub enum WaitOutcome {
     /// There was no wait.
     Nothing,
     Came(Why),
     TimedOut,
 }
 
-impl Awaited {
+impl WaitOutcome {
     #[must_use]
     pub fn word(self) -> Option<&'static str> {
         match self {
@@ -37,27 +37,27 @@ impl Awaited {
 pub struct Screen {
     pub run: RunNo,
     pub running: bool,
-    /// It is blocked in a read of its terminal, and has read all that was typed
+    /// It waits in a read of its terminal, and has read all input
     pub waiting_for_input: bool,
-    /// What became of the wait, if there was one: matched, settled, ended (the
-    /// run is over, and what was waited for did not come) or timed_out
+    /// The outcome of the wait, if any: matched, settled, ended (the run ended before a
+    /// match) or timed_out
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<String>)]
     pub wait: Option<&'static str>,
-    /// The lines of the screen, without blanks at their ends
+    /// The lines of the screen, without trailing blanks
     pub text: String,
-    /// Counted from zero; null when it is hidden
+    /// Counted from zero; null if hidden
     #[schema(nullable)]
     pub cursor: Option<CursorPosition>,
     pub title: String,
     pub size: Size,
-    /// A full-screen program has the other screen
+    /// A full-screen program uses the alternate screen
     pub is_alternate: bool,
-    /// Grows with every change; not of a run that is over
+    /// Grows with every change; absent after the run's end
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub revision: Option<u64>,
-    /// Of `cells`: for each line its `spans` of characters that look alike
+    /// With `cells`: the `spans` of each line, by style
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Vec<Object>>)]
     pub lines: Option<Value>,
@@ -86,7 +86,7 @@ impl From<TerminalSize> for Size {
 
 impl Screen {
     #[must_use]
-    pub fn of(view: &ScreenView, awaited: Awaited) -> Self {
+    pub fn of(view: &ScreenView, awaited: WaitOutcome) -> Self {
         let screen = &view.screen;
         let cursor = screen.cursor.map(|at| CursorPosition { col: at.col, row: at.row });
         Self {
@@ -106,7 +106,7 @@ impl Screen {
 
     /// Returns the same with colours.
     #[must_use]
-    pub fn with_cells(view: &ScreenView, awaited: Awaited) -> Self {
+    pub fn with_cells(view: &ScreenView, awaited: WaitOutcome) -> Self {
         let lines = render::cells(&view.screen)["lines"].take();
         Self { lines: Some(lines), ..Self::of(view, awaited) }
     }

@@ -6,7 +6,7 @@ use sessile_store::Metadata;
 use std::path::PathBuf;
 use utoipa::ToSchema;
 
-/// A session that was started
+/// A started session
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Started {
     pub session_id: SessionId,
@@ -15,7 +15,7 @@ pub struct Started {
     pub work_dir: PathBuf,
     #[schema(value_type = String)]
     pub status: &'static str,
-    /// What of its sandbox is weaker than it was asked for
+    /// How its sandbox is weaker than requested
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -42,11 +42,11 @@ pub struct SessionRow {
     pub directory: Option<String>,
 }
 
-/// Some sessions, newest first
+/// A page of sessions, newest first
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SessionPage {
     pub sessions: Vec<Metadata>,
-    /// Where the next page begins, if there is one
+    /// The start of the next page, if any
     #[schema(nullable)]
     pub next: Option<SessionId>,
 }

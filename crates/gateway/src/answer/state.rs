@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 /// The state of a session
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct State {
-    /// The default language's kernel: `language`, `working_dir`, `env_vars`,
-    /// `aliases`, `variables`, `functions`, and what else it tells. Beside it
-    /// `kernels`, by language, and the `resources` of a sandbox that has limits
+    /// The state of the default language's kernel: `language`, `working_dir`, `env_vars`,
+    /// `aliases`, `variables`, `functions` and more. Also `kernels`, by language, and the
+    /// `resources` of a sandbox with limits
     #[serde(flatten)]
     #[schema(value_type = Object)]
     top: Map<String, Value>,

@@ -16,7 +16,7 @@ pub struct Encoded {
     pub truncated: Option<Truncated>,
 }
 
-/// How bytes are written that are not text.
+/// The encoding of bytes that are not text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = BytesEncoding)]
@@ -42,7 +42,7 @@ impl Encodings {
     }
 }
 
-/// What was left out of long streams
+/// Parts of long streams that were left out
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Truncations {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,9 +67,9 @@ pub struct Truncated {
     pub head_bytes: u64,
     pub tail_bytes: u64,
     pub total_bytes: u64,
-    /// What is kept on disk
+    /// Bytes kept on disk
     pub stored_bytes: u64,
-    /// Where, in the session's directory
+    /// The file with all of it, in the session's directory
     pub file: String,
 }
 

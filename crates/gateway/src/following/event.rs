@@ -23,7 +23,7 @@ pub enum Event {
     /// The run has ended, and its background processes are no longer followed.
     Left(RunNo),
     /// An entry with a number that is not a run.
-    Happened(Happened),
+    NotARun(NotARun),
     /// A run that never began, or whose end is unknown.
     Cancelled {
         run: RunNo,
@@ -47,7 +47,7 @@ impl Event {
             | Self::Ended(_)
             | Self::Closed(_)
             | Self::Left(_)
-            | Self::Happened(_)
+            | Self::NotARun(_)
             | Self::Cancelled { .. } => self,
         }
     }
@@ -61,12 +61,12 @@ pub struct Began {
     pub timestamp: Option<String>,
     pub has_terminal: bool,
     /// Set if it is not a run.
-    pub happened: Option<Box<Happened>>,
+    pub happened: Option<Box<NotARun>>,
 }
 
 /// An entry of the history that is not a run, such as a rewind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Happened {
+pub struct NotARun {
     pub run: RunNo,
     pub event: String,
     pub command: String,
@@ -74,7 +74,7 @@ pub struct Happened {
     pub notes: Vec<String>,
 }
 
-impl Happened {
+impl NotARun {
     /// Returns it if the entry is not a run.
     #[must_use]
     pub fn of(entry: &Entry) -> Option<Self> {
@@ -105,7 +105,7 @@ impl From<&Entry> for Began {
             command: entry.command.clone(),
             timestamp: Some(entry.timestamp.clone()),
             has_terminal: false,
-            happened: Happened::of(entry).map(Box::new),
+            happened: NotARun::of(entry).map(Box::new),
         }
     }
 }
@@ -153,7 +153,7 @@ impl Event {
         match self {
             Self::Began(began) => began.run,
             Self::Ended(ended) => ended.run,
-            Self::Happened(happened) => happened.run,
+            Self::NotARun(happened) => happened.run,
             Self::Output { run, .. }
             | Self::Closed(run)
             | Self::Left(run)
@@ -170,7 +170,7 @@ impl Event {
             Self::Ended(_) => "exited",
             Self::Closed(_) => "closed",
             Self::Left(_) => "left",
-            Self::Happened(happened) => &happened.event,
+            Self::NotARun(happened) => &happened.event,
             Self::Cancelled { .. } => "cancelled",
         }
     }
@@ -196,7 +196,7 @@ impl Event {
                 fields.interrupted = ended.interrupted;
             }
             Self::Closed(_) | Self::Left(_) => {}
-            Self::Happened(happened) => {
+            Self::NotARun(happened) => {
                 fields.command = Some(&happened.command);
                 fields.timestamp = Some(Some(&happened.timestamp));
                 fields.notes = Some(&happened.notes);

@@ -12,7 +12,7 @@ mod event;
 mod pieces;
 mod position;
 
-pub use event::{Began, Ended, Event, Happened};
+pub use event::{Began, Ended, Event, NotARun};
 pub use pieces::Pieces;
 pub use position::{InvalidPosition, Position};
 
@@ -25,7 +25,7 @@ const LEFT_BEHIND: usize = 128;
 
 /// The subject of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Query {
     Runs,
     Output(RunNo),
     Result(RunNo),
@@ -76,7 +76,7 @@ pub struct Following {
     runs: BTreeMap<RunNo, Watched>,
     /// Those of them that were over before: the first is being reported, the others wait.
     past: VecDeque<RunNo>,
-    questions: VecDeque<Asked>,
+    questions: VecDeque<Query>,
     ready: VecDeque<Event>,
 }
 
@@ -116,16 +116,16 @@ impl Following {
     }
 
     /// Returns the next request, when there are no events left.
-    pub fn question(&mut self) -> Option<(Asked, Request)> {
+    pub fn question(&mut self) -> Option<(Query, Request)> {
         loop {
             let asked = self.questions.pop_front()?;
             let request = match asked {
-                Asked::Runs => Request::Following { after: self.position.after, patience_ms: None },
-                Asked::Output(run) => match self.runs.get(&run) {
+                Query::Runs => Request::Following { after: self.position.after, patience_ms: None },
+                Query::Output(run) => match self.runs.get(&run) {
                     Some(watched) => Request::Output(watched.pieces.read(run, self.detail)),
                     None => continue,
                 },
-                Asked::Result(run) => {
+                Query::Result(run) => {
                     Request::Result { run, max_output: 0, patience_ms: None, until_input: false }
                 }
             };
@@ -145,33 +145,33 @@ impl Following {
     /// When following cannot continue.
     pub fn take(
         &mut self,
-        asked: Asked,
+        asked: Query,
         outcome: Result<Answer, Failure>,
     ) -> Result<(), FollowingError> {
         match (asked, outcome) {
-            (Asked::Runs, Ok(Answer::Runs(view))) => {
+            (Query::Runs, Ok(Answer::Runs(view))) => {
                 for run in &view.runs {
                     self.position.add(run.run);
                     self.admit(Began::from(run));
-                    self.questions.push_back(Asked::Output(run.run));
+                    self.questions.push_back(Query::Output(run.run));
                 }
-                self.questions.push_back(Asked::Runs);
+                self.questions.push_back(Query::Runs);
             }
-            (Asked::Output(run), Ok(Answer::Output(view))) => self.take_output(run, view),
-            (Asked::Result(run), Ok(Answer::Completed(done))) => {
+            (Query::Output(run), Ok(Answer::Output(view))) => self.take_output(run, view),
+            (Query::Result(run), Ok(Answer::Completed(done))) => {
                 if let Some(watched) = self.runs.get_mut(&run) {
                     watched.pieces.phase = RunPhase::Exited;
                     self.ready.push_back(Event::Ended(Ended::from(&*done)));
-                    self.questions.push_back(Asked::Output(run));
+                    self.questions.push_back(Query::Output(run));
                     self.leave_oldest();
                 }
             }
-            (Asked::Output(run) | Asked::Result(run), Err(failure)) => {
+            (Query::Output(run) | Query::Result(run), Err(failure)) => {
                 if self.runs.contains_key(&run) {
                     self.close(cancelled(run, failure));
                 }
             }
-            (Asked::Runs, Err(failure)) => return Err(failure.into()),
+            (Query::Runs, Err(failure)) => return Err(failure.into()),
             (_, Ok(_)) => return Err(FollowingError::Unexpected),
         }
         Ok(())
@@ -185,16 +185,16 @@ impl Following {
     /// Asks for the first of the past runs; without any, for all that go on.
     fn ask_on(&mut self) {
         match self.past.front() {
-            Some(run) => self.questions.push_back(Asked::Output(*run)),
+            Some(run) => self.questions.push_back(Query::Output(*run)),
             None => {
-                self.questions.extend(self.runs.keys().map(|run| Asked::Output(*run)));
-                self.questions.push_back(Asked::Runs);
+                self.questions.extend(self.runs.keys().map(|run| Query::Output(*run)));
+                self.questions.push_back(Query::Runs);
             }
         }
     }
 
     /// Notes that an entry which is over is not a run.
-    pub fn amend(&mut self, happened: Happened) {
+    pub fn amend(&mut self, happened: NotARun) {
         if let Some(watched) = self.runs.get_mut(&happened.run) {
             watched.began.happened = Some(Box::new(happened));
         }
@@ -205,7 +205,7 @@ impl Following {
             return;
         };
         if let Some(happened) = began.happened.take() {
-            self.close(Event::Happened(*happened));
+            self.close(Event::NotARun(*happened));
             return;
         }
         if pieces.phase == RunPhase::Queued && view.phase >= RunPhase::Running {
@@ -217,11 +217,11 @@ impl Following {
         let is_over = phase >= RunPhase::Exited && is_dry;
         self.ready.extend(pieces.take(run, view, is_over));
         if is_over && pieces.phase < RunPhase::Exited {
-            self.questions.push_back(Asked::Result(run));
+            self.questions.push_back(Query::Result(run));
         } else if is_over && phase == RunPhase::Closed {
             self.close(Event::Closed(run));
         } else {
-            self.questions.push_back(Asked::Output(run));
+            self.questions.push_back(Query::Output(run));
         }
     }
 

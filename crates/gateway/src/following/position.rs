@@ -20,12 +20,12 @@ const NAMED: usize = 10_000;
 pub struct Position {
     pub(super) after: RunNo,
     /// Runs that are not reported to their end.
-    open: BTreeMap<RunNo, Told>,
+    open: BTreeMap<RunNo, Reported>,
 }
 
 /// How far a run was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Reported {
     Nothing,
     Running([u64; 2]),
     Exited([u64; 2]),
@@ -45,7 +45,7 @@ impl Position {
     /// Adds a run that has not begun.
     pub fn add(&mut self, run: RunNo) {
         self.after = self.after.max(run);
-        self.open.entry(run).or_insert(Told::Nothing);
+        self.open.entry(run).or_insert(Reported::Nothing);
     }
 
     /// Returns the last known run.
@@ -61,24 +61,24 @@ impl Position {
 
     pub(super) fn pieces(&self, run: RunNo) -> Pieces {
         match self.open.get(&run) {
-            None | Some(Told::Nothing) => Pieces::default(),
-            Some(Told::Running(streams)) => Pieces::after(RunPhase::Running, *streams),
-            Some(Told::Exited(streams)) => Pieces::after(RunPhase::Exited, *streams),
+            None | Some(Reported::Nothing) => Pieces::default(),
+            Some(Reported::Running(streams)) => Pieces::after(RunPhase::Running, *streams),
+            Some(Reported::Exited(streams)) => Pieces::after(RunPhase::Exited, *streams),
         }
     }
 
     pub(super) fn advance(&mut self, event: &Event) {
         let run = event.run();
-        if let Event::Closed(_) | Event::Left(_) | Event::Happened(_) | Event::Cancelled { .. } =
+        if let Event::Closed(_) | Event::Left(_) | Event::NotARun(_) | Event::Cancelled { .. } =
             event
         {
             self.open.remove(&run);
             return;
         }
-        let told = self.open.entry(run).or_insert(Told::Nothing);
+        let told = self.open.entry(run).or_insert(Reported::Nothing);
         let mut streams = match told {
-            Told::Nothing => [0, 0],
-            Told::Running(streams) | Told::Exited(streams) => *streams,
+            Reported::Nothing => [0, 0],
+            Reported::Running(streams) | Reported::Exited(streams) => *streams,
         };
         match event {
             Event::Output { stream, bytes, skipped, .. } => {
@@ -88,13 +88,13 @@ impl Position {
                 };
                 *at = at.saturating_add(*skipped).saturating_add(bytes.len() as u64);
                 *told = match told {
-                    Told::Nothing | Told::Running(_) => Told::Running(streams),
-                    Told::Exited(_) => Told::Exited(streams),
+                    Reported::Nothing | Reported::Running(_) => Reported::Running(streams),
+                    Reported::Exited(_) => Reported::Exited(streams),
                 };
             }
-            Event::Began(_) => *told = Told::Running(streams),
-            Event::Ended(_) => *told = Told::Exited(streams),
-            Event::Closed(_) | Event::Left(_) | Event::Happened(_) | Event::Cancelled { .. } => {}
+            Event::Began(_) => *told = Reported::Running(streams),
+            Event::Ended(_) => *told = Reported::Exited(streams),
+            Event::Closed(_) | Event::Left(_) | Event::NotARun(_) | Event::Cancelled { .. } => {}
         }
     }
 }
@@ -105,12 +105,12 @@ impl fmt::Display for Position {
         let mut runs = self.open.iter().peekable();
         while let Some((first, told)) = runs.next() {
             match told {
-                Told::Running([stdout, stderr]) => write!(f, "_{first}.{stdout}.{stderr}.r")?,
-                Told::Exited([stdout, stderr]) => write!(f, "_{first}.{stdout}.{stderr}.x")?,
-                Told::Nothing => {
+                Reported::Running([stdout, stderr]) => write!(f, "_{first}.{stdout}.{stderr}.r")?,
+                Reported::Exited([stdout, stderr]) => write!(f, "_{first}.{stdout}.{stderr}.x")?,
+                Reported::Nothing => {
                     let mut last = first.0;
                     while let Some((run, _)) =
-                        runs.next_if(|(run, told)| run.0 == last + 1 && **told == Told::Nothing)
+                        runs.next_if(|(run, told)| run.0 == last + 1 && **told == Reported::Nothing)
                     {
                         last = run.0;
                     }
@@ -146,13 +146,13 @@ fn parse(text: &str) -> Option<Position> {
                 if count + position.open.len() >= NAMED {
                     return None;
                 }
-                position.open.extend((first..=last).map(|run| (RunNo(run), Told::Nothing)));
+                position.open.extend((first..=last).map(|run| (RunNo(run), Reported::Nothing)));
             }
             [run, stdout, stderr, phase] => {
                 let streams = [stdout.parse().ok()?, stderr.parse().ok()?];
                 let told = match phase {
-                    "r" => Told::Running(streams),
-                    "x" => Told::Exited(streams),
+                    "r" => Reported::Running(streams),
+                    "x" => Reported::Exited(streams),
                     _ => return None,
                 };
                 if position.open.len() >= NAMED {
@@ -173,11 +173,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn told() -> impl Strategy<Value = Told> {
+    fn told() -> impl Strategy<Value = Reported> {
         prop_oneof![
-            3 => Just(Told::Nothing),
-            1 => any::<[u64; 2]>().prop_map(Told::Running),
-            1 => any::<[u64; 2]>().prop_map(Told::Exited),
+            3 => Just(Reported::Nothing),
+            1 => any::<[u64; 2]>().prop_map(Reported::Running),
+            1 => any::<[u64; 2]>().prop_map(Reported::Exited),
         ]
     }
 

@@ -16,7 +16,7 @@ fn a_run_that_is_not_told_says_why_by_its_code() {
     let mut following = Following::new(position, Vec::new(), &[open(4, &made)], Detail::Ends);
     following.cancel(RunNo(3), Failure::new(Code::RunLost, "its keeper died"));
     let late = Err(Failure::new(refused, "it waited too long"));
-    following.take(Asked::Output(RunNo(4)), late).unwrap();
+    following.take(Query::Output(RunNo(4)), late).unwrap();
     let told = std::iter::from_fn(|| following.event())
         .map(|event| serde_json::to_value(event.fields()).unwrap()["code"].clone());
     assert_eq!(told.collect::<Vec<_>>(), ["run_lost", "queue_timeout"]);
@@ -112,7 +112,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct World {
     runs: Vec<Made>,
     following: Following,
-    asked: Vec<(Asked, Request)>,
+    asked: Vec<(Query, Request)>,
     told: Vec<Event>,
 }
 
@@ -221,7 +221,7 @@ fn of_many_jobs_the_oldest_are_left() {
             | Event::Output { .. }
             | Event::Ended(_)
             | Event::Closed(_)
-            | Event::Happened(_)
+            | Event::NotARun(_)
             | Event::Cancelled { .. } => None,
         })
         .collect();

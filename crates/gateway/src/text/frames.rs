@@ -1,7 +1,7 @@
 //! Folds long stack traces: of hundreds of frames, a reader needs the outermost and the
 //! innermost.
 
-use super::screen::Settled;
+use super::screen::RenderedText;
 
 /// A trace of more frames than this is shortened.
 const LONG: usize = 50;
@@ -21,9 +21,9 @@ struct Line<'a> {
 /// Leaves out the middle of long traces. `rest` says how to read on from a byte of the
 /// original. Returns none if there is no long trace.
 pub(super) fn fold(
-    settled: &Settled<'_>,
+    settled: &RenderedText<'_>,
     rest: impl Fn(usize) -> String,
-) -> Option<Settled<'static>> {
+) -> Option<RenderedText<'static>> {
     let lines = lines(&settled.text);
     let traces = traces(&lines);
     if traces.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn fold(
         next = to;
     }
     keep(&mut text, &lines[next..]);
-    Some(Settled::of_lines(text, origins))
+    Some(RenderedText::of_lines(text, origins))
 }
 
 fn lines(text: &str) -> Vec<Line<'_>> {

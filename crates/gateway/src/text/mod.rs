@@ -21,11 +21,11 @@ pub use answer::{chunk, last_line, sessions, tell};
 pub use branches::{checkpointed, checkpoints, forked, rewound};
 pub use jobs::jobs;
 pub use saved::{restored, saved};
-pub use screen::{Settled, settle};
+pub use screen::{RenderedText, settle};
 pub use secrets::{MASK, mask, mask_text};
 pub use sizing::{
-    Form, LIMIT, MOST, OutputOptions, PICTURES, Rest, RunText, SVG, Shown, ShownRun, Sizing,
-    Written, bounded, fit, sentence, sentences,
+    LIMIT, MOST, OutputOptions, PICTURES, Rest, RunText, SVG, ShownRun, ShownStream, Sizing,
+    StreamFrom, TextForm, bounded, fit, sentence, sentences,
 };
 pub use terminal::terminal;
 pub use watching::{logs, top};

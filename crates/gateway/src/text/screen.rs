@@ -17,13 +17,13 @@ const HEIGHT: usize = 24;
 
 /// A text as it is finally seen.
 #[derive(Clone, Debug)]
-pub struct Settled<'a> {
+pub struct RenderedText<'a> {
     pub text: Cow<'a, str>,
     /// Where each line begins, here and in the original text; empty when the two are the same.
     lines: Vec<(usize, usize)>,
 }
 
-impl<'a> Settled<'a> {
+impl<'a> RenderedText<'a> {
     /// Returns a text as it was written.
     pub(super) fn untouched(text: &'a str) -> Self {
         Self { text: Cow::Borrowed(text), lines: Vec::new() }
@@ -35,8 +35,8 @@ impl<'a> Settled<'a> {
     }
 
     #[must_use]
-    pub fn into_owned(self) -> Settled<'static> {
-        Settled { text: Cow::Owned(self.text.into_owned()), lines: self.lines }
+    pub fn into_owned(self) -> RenderedText<'static> {
+        RenderedText { text: Cow::Owned(self.text.into_owned()), lines: self.lines }
     }
 
     /// Returns the offset in the original; where lines were rewritten, that of the line.
@@ -51,10 +51,10 @@ impl<'a> Settled<'a> {
 
 /// Writes the text to a screen, and returns what is seen. Plain text stays as it is.
 #[must_use]
-pub fn settle(text: &str) -> Settled<'_> {
+pub fn settle(text: &str) -> RenderedText<'_> {
     let is_plain = |c: char| !c.is_control() || c == '\n' || c == '\t';
     if text.chars().all(is_plain) {
-        return Settled { text: Cow::Borrowed(text), lines: Vec::new() };
+        return RenderedText { text: Cow::Borrowed(text), lines: Vec::new() };
     }
     let mut screen = Screen::new(text.len());
     for (token, end) in Tokens::of(text) {
@@ -216,7 +216,7 @@ impl Screen {
         }
     }
 
-    fn finish(mut self) -> Settled<'static> {
+    fn finish(mut self) -> RenderedText<'static> {
         // A program that was killed has not left its screen.
         if let Some((mut main, _, _)) = self.aside.take() {
             let is_empty = main.last().is_some_and(|line| line.cells.is_empty());
@@ -237,7 +237,7 @@ impl Screen {
                 text.truncate(end.max(lines[number].0));
             }
         }
-        Settled { text: Cow::Owned(text), lines }
+        RenderedText { text: Cow::Owned(text), lines }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A terminal as text: the state of the run, then the screen.
 
 use super::excerpt::{clip, cut};
-use crate::answer::Awaited;
+use crate::answer::WaitOutcome;
 use sessile_protocol::{RunPhase, ScreenView};
 use sessile_terminal::render;
 use sessile_terminal::watch::Why;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 #[must_use]
 pub fn terminal(
     view: &ScreenView,
-    awaited: Awaited,
+    awaited: WaitOutcome,
     exit_code: Option<i32>,
     limit: usize,
 ) -> String {
@@ -37,8 +37,8 @@ pub fn terminal(
         let _ = write!(text, ", title {:?}", clip(&screen.title, 100));
     }
     match awaited {
-        Awaited::Nothing | Awaited::Came(Why::Matched | Why::Settled | Why::Ended) => {}
-        Awaited::TimedOut => text.push_str("\nwhat was waited for has not come in time"),
+        WaitOutcome::Nothing | WaitOutcome::Came(Why::Matched | Why::Settled | Why::Ended) => {}
+        WaitOutcome::TimedOut => text.push_str("\nwhat was waited for has not come in time"),
     }
     let shown = render::text(screen);
     match cut(&shown, limit) {
@@ -71,19 +71,19 @@ mod tests {
     fn a_screen_is_told_as_a_person_sees_it() {
         let view = view("\x1b]0;py\x07\x1b[1mPython\x1b[0m\r\n>>> ", TerminalSize::DEFAULT);
         assert_eq!(
-            terminal(&view, Awaited::TimedOut, None, 1000),
+            terminal(&view, WaitOutcome::TimedOut, None, 1000),
             "run 3 waits for input; 80 columns, 24 rows, cursor at row 1, column 4 (from 0), title \"py\"\n\
              what was waited for has not come in time\nscreen:\nPython\n>>>"
         );
         let over = ScreenView { phase: RunPhase::Closed, ..view };
-        let told = terminal(&over, Awaited::Nothing, Some(1), 1000);
+        let told = terminal(&over, WaitOutcome::Nothing, Some(1), 1000);
         assert!(told.starts_with("run 3 has ended with exit code 1; 80"), "{told}");
     }
 
     #[test]
     fn a_large_screen_is_told_with_its_beginning_and_end() {
         let size = TerminalSize { cols: 1000, rows: 1000 };
-        let told = terminal(&view(&"x".repeat(900_000), size), Awaited::Nothing, None, 1000);
+        let told = terminal(&view(&"x".repeat(900_000), size), WaitOutcome::Nothing, None, 1000);
         assert!(told.len() < 2000 && told.contains("left out"), "{told}");
     }
 }

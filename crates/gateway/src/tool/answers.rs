@@ -1,6 +1,6 @@
 //! Answers of the `runtime` tool, and of the MCP tools for earlier runs.
 
-use super::{Shape, error_of};
+use super::{RunAction, error_of};
 use crate::answer::{
     Encoding, Encodings, Job, Milliseconds, Output, OutputSoFar, RunResult, RunRow, Truncations,
     is_false, revival,
@@ -114,13 +114,13 @@ pub struct Finished {
 
 impl Finished {
     #[must_use]
-    pub fn of(done: &Completed, shape: Shape, sizing: &Sizing) -> Self {
+    pub fn of(done: &Completed, shape: RunAction, sizing: &Sizing) -> Self {
         let error = error_of(done).map(|error| text::sentence(&error));
-        let run = RunResult::sized(done, sizing, shape == Shape::Eval);
+        let run = RunResult::sized(done, sizing, shape == RunAction::Eval);
         let result = match (run.result, shape) {
             (Some(result), _) => Some(Some(result)),
-            (None, Shape::Eval) => Some(None),
-            (None, Shape::Exec) => None,
+            (None, RunAction::Eval) => Some(None),
+            (None, RunAction::Exec) => None,
         };
         Self {
             success: error.is_none(),

@@ -1,7 +1,7 @@
 //! Calls of `runtime` by a client that can return to a run: to wait for it, interrupt it,
 //! read its output, give it input or signal it, and to list, rewind or fork the session.
 
-use super::Shape;
+use super::RunAction;
 use super::branches::WorkspaceBranch;
 use super::request::{ACTIONS, Action, Fields, Request, Target, refuse};
 use crate::signal::signal_number;
@@ -30,29 +30,29 @@ pub enum Call {
 /// An operation on an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    Wait(RunNo, Shape),
+    Wait(RunNo, RunAction),
     /// Without a number, the current run.
     Interrupt(Option<RunNo>),
     Read(Piece),
     /// Write input, then wait.
-    Feed(Feed),
-    Signal(Recipient, i32),
+    RunInput(RunInput),
+    Signal(SignalTarget, i32),
     /// List all runs, and their background jobs.
     Jobs,
 }
 
 /// Input for an interactive run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Feed {
+pub struct RunInput {
     pub run: RunNo,
     pub text: String,
-    /// There will be no more.
+    /// Close stdin after this.
     pub eof: bool,
 }
 
 /// The target of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recipient {
+pub enum SignalTarget {
     Run(RunNo),
     Job(u32),
 }
@@ -94,11 +94,11 @@ impl Call {
             return Ok(Self::Branch { target: fields.target()?, branch });
         }
         let order = match (action.as_deref(), run) {
-            (Some("exec"), Some(run)) => Some(Order::Wait(run, Shape::Exec)),
-            (Some("eval"), Some(run)) => Some(Order::Wait(run, Shape::Eval)),
+            (Some("exec"), Some(run)) => Some(Order::Wait(run, RunAction::Exec)),
+            (Some("eval"), Some(run)) => Some(Order::Wait(run, RunAction::Eval)),
             (Some("interrupt"), run) => Some(Order::Interrupt(run)),
             (Some("output"), Some(run)) => Some(Order::Read(fields.piece(run)?)),
-            (Some("input"), Some(run)) => Some(Order::Feed(fields.feed(run)?)),
+            (Some("input"), Some(run)) => Some(Order::RunInput(fields.feed(run)?)),
             (Some(action @ ("output" | "input")), None) => {
                 return refuse(format!("run is required for {action} action"));
             }
@@ -144,12 +144,12 @@ pub(super) fn both(run: RunNo) -> String {
 }
 
 impl Fields<'_> {
-    pub(super) fn feed(&self, run: RunNo) -> Result<Feed> {
+    pub(super) fn feed(&self, run: RunNo) -> Result<RunInput> {
         let (text, eof) = (self.text("input")?, self.flag("eof")?);
         if text.is_none() && !eof {
             return refuse("give input, the text to read, or eof, to end the input");
         }
-        Ok(Feed { run, text: text.unwrap_or_default(), eof })
+        Ok(RunInput { run, text: text.unwrap_or_default(), eof })
     }
 
     /// Parses a signal to a run, or to a job.
@@ -159,8 +159,8 @@ impl Fields<'_> {
             .ok_or_else(|| Error::bad_request("signal is required, such as TERM or KILL"))?;
         let signal = signal_number(&name)?;
         let recipient = match (run, self.number("pid")?) {
-            (Some(run), None) => Recipient::Run(run),
-            (None, Some(pid)) => Recipient::Job(
+            (Some(run), None) => SignalTarget::Run(run),
+            (None, Some(pid)) => SignalTarget::Job(
                 u32::try_from(pid)
                     .map_err(|_| Error::bad_request(format!("pid {pid} is not a process")))?,
             ),
@@ -201,18 +201,18 @@ mod tests {
     #[test]
     fn a_run_is_come_back_to_by_its_number() {
         let wait = order(&json!({"action": "exec", "run": 12}));
-        assert_eq!(wait, Order::Wait(RunNo(12), Shape::Exec));
+        assert_eq!(wait, Order::Wait(RunNo(12), RunAction::Exec));
         let any = order(&json!({"action": "interrupt"}));
         assert_eq!(any, Order::Interrupt(None));
         let piece = Piece { run: RunNo(3), stream: Stream::Stderr, from: 80, max: 16_000 };
         let read = order(&json!({"action": "output", "run": 3, "stream": "stderr", "from": 80}));
         assert_eq!(read, Order::Read(piece));
         assert!(matches!(call(&json!({"action": "state"})), Ok(Call::New(_))));
-        let feed = Feed { run: RunNo(3), text: "y\n".to_owned(), eof: false };
+        let feed = RunInput { run: RunNo(3), text: "y\n".to_owned(), eof: false };
         let input = order(&json!({"action": "input", "run": 3, "input": "y\n"}));
-        assert_eq!(input, Order::Feed(feed));
+        assert_eq!(input, Order::RunInput(feed));
         let signal = order(&json!({"action": "signal", "pid": 42, "signal": "TERM"}));
-        assert_eq!(signal, Order::Signal(Recipient::Job(42), 15));
+        assert_eq!(signal, Order::Signal(SignalTarget::Job(42), 15));
     }
 
     #[test]

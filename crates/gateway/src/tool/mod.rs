@@ -13,16 +13,16 @@ mod terminals;
 mod unknown;
 
 pub use branches::{Branch, BranchCall, BranchTool, WorkspaceBranch};
-pub use call::{Call, Feed, Order, Piece, Recipient, Stream};
+pub use call::{Call, Order, Piece, RunInput, SignalTarget, Stream};
 pub use next_call::NextCall;
 pub use request::{Action, Request, Run, Target, whole_number};
 pub use saving::{RestoreCall, SaveCall};
 pub use schema::schema;
 pub use sessions::{
-    SessionCall, SessionList, SessionLogs, SessionStart, Wanted, all_of, session_of,
+    SessionAction, SessionCall, SessionList, SessionLogs, SessionStart, all_of, session_of,
 };
-pub use state::{Extent, HISTORY as STATE_HISTORY, State};
-pub use terminals::{KeysCall, Look, ResizeCall, ScreenCall, terminal_of};
+pub use state::{HISTORY as STATE_HISTORY, State, StateExtent};
+pub use terminals::{KeysCall, ResizeCall, ScreenCall, ScreenForm, terminal_of};
 
 pub use unknown::check_fields;
 
@@ -42,7 +42,7 @@ pub const OUTPUT_CAP: u64 = 64 << 20;
 
 /// Which of the two actions that run something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum RunAction {
     Exec,
     Eval,
 }

@@ -1,8 +1,8 @@
 //! A request of the `runtime` tool, checked before anything is done.
 
 use super::unknown::check_fields;
-use super::{Extent, MAX_OUTPUT, schema};
-use crate::text::{Form, OutputOptions};
+use super::{MAX_OUTPUT, StateExtent, schema};
+use crate::text::{OutputOptions, TextForm};
 use crate::{Error, Result};
 use serde_json::{Map, Value};
 use sessile_protocol::{Auto, Language};
@@ -29,7 +29,7 @@ pub struct Target {
 pub enum Action {
     Exec(Run),
     Eval(Run),
-    State(Extent),
+    State(StateExtent),
     Reset,
     History { limit: u64 },
 }
@@ -161,13 +161,13 @@ impl Fields<'_> {
         let usual = OutputOptions::default();
         let limit = self.number("max_output")?.map(|most| most.min(MAX_OUTPUT));
         let limit = limit.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.limit);
-        let form = if self.flag("raw")? { Form::Raw } else { usual.form };
+        let form = if self.flag("raw")? { TextForm::Raw } else { usual.form };
         Ok(OutputOptions { limit, form })
     }
 
     /// Parses how much of a state is wanted.
-    pub(super) fn extent(&self) -> Result<Extent> {
-        Ok(if self.flag("all")? { Extent::All } else { Extent::Own })
+    pub(super) fn extent(&self) -> Result<StateExtent> {
+        Ok(if self.flag("all")? { StateExtent::All } else { StateExtent::Own })
     }
 
     /// Parses a flag; absent means false.

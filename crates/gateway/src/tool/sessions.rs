@@ -1,6 +1,6 @@
 //! Arguments of the tools that name sessions.
 
-use super::Shape;
+use super::RunAction;
 use super::call::{Order, both};
 use super::request::{Fields, Run, refuse};
 use crate::following::Position;
@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct SessionCall {
     pub session: SessionId,
-    pub wanted: Wanted,
+    pub wanted: SessionAction,
     pub output: OutputOptions,
 }
 
 #[derive(Debug)]
-pub enum Wanted {
+pub enum SessionAction {
     /// In this language, or in the session's own.
     New(Run, Option<Language>),
     Earlier(Order),
@@ -40,12 +40,12 @@ impl SessionCall {
         fields.number("wait_ms")?;
         let wanted = match run {
             Some(run) if has_command => return refuse(both(run)),
-            run if is_signal && !has_command => Wanted::Earlier(fields.signal(run)?),
-            Some(run) if is_feed => Wanted::Earlier(Order::Feed(fields.feed(run)?)),
-            Some(run) if is_interrupt => Wanted::Earlier(Order::Interrupt(Some(run))),
-            Some(run) if is_read => Wanted::Earlier(Order::Read(fields.piece(run)?)),
-            Some(run) => Wanted::Earlier(Order::Wait(run, Shape::Exec)),
-            None if is_interrupt && !has_command => Wanted::Earlier(Order::Interrupt(None)),
+            run if is_signal && !has_command => SessionAction::Earlier(fields.signal(run)?),
+            Some(run) if is_feed => SessionAction::Earlier(Order::RunInput(fields.feed(run)?)),
+            Some(run) if is_interrupt => SessionAction::Earlier(Order::Interrupt(Some(run))),
+            Some(run) if is_read => SessionAction::Earlier(Order::Read(fields.piece(run)?)),
+            Some(run) => SessionAction::Earlier(Order::Wait(run, RunAction::Exec)),
+            None if is_interrupt && !has_command => SessionAction::Earlier(Order::Interrupt(None)),
             None if !has_command => {
                 return refuse("command is required, or the number of a run that was begun before");
             }
@@ -53,7 +53,7 @@ impl SessionCall {
                 let mut run = fields.run("session_exec", Language::Bash)?;
                 run.interactive = fields.flag("interactive")?;
                 let language = fields.get("language").map(|_| run.language);
-                Wanted::New(run, language)
+                SessionAction::New(run, language)
             }
         };
         Ok(Self { session, wanted, output: fields.output()?.bounded() })
@@ -177,7 +177,7 @@ pub fn session_of(arguments: &Map<String, Value>) -> Result<SessionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::Recipient;
+    use crate::tool::SignalTarget;
     use serde_json::json;
 
     #[test]
@@ -190,15 +190,18 @@ mod tests {
             call(json!({"session_id": id})).unwrap_err().message.starts_with("command is required")
         );
         let run = call(json!({"session_id": id, "command": "ls"})).unwrap();
-        assert!(matches!(run.wanted, Wanted::New(run, None) if run.command == "ls"));
+        assert!(matches!(run.wanted, SessionAction::New(run, None) if run.command == "ls"));
         let stop = call(json!({"session_id": id, "run": 4, "interrupt": true})).unwrap();
-        assert!(matches!(stop.wanted, Wanted::Earlier(Order::Interrupt(Some(RunNo(4))))));
+        assert!(matches!(stop.wanted, SessionAction::Earlier(Order::Interrupt(Some(RunNo(4))))));
         let kill = call(json!({"session_id": id, "pid": 4, "signal": "KILL"})).unwrap();
-        assert!(matches!(kill.wanted, Wanted::Earlier(Order::Signal(Recipient::Job(4), 9))));
+        assert!(matches!(
+            kill.wanted,
+            SessionAction::Earlier(Order::Signal(SignalTarget::Job(4), 9))
+        ));
         let feed = call(json!({"session_id": id, "run": 4, "input": "y\n"})).unwrap();
-        assert!(matches!(feed.wanted, Wanted::Earlier(Order::Feed(_))));
+        assert!(matches!(feed.wanted, SessionAction::Earlier(Order::RunInput(_))));
         let talk = call(json!({"session_id": id, "command": "cat", "interactive": true}));
-        assert!(matches!(talk.unwrap().wanted, Wanted::New(run, None) if run.interactive));
+        assert!(matches!(talk.unwrap().wanted, SessionAction::New(run, None) if run.interactive));
     }
 
     #[test]

@@ -19,7 +19,7 @@ const OWN: [&str; 6] = ["PWD", "OLDPWD", "SHLVL", "_", "SESSILE_SESSION_ID", "PS
 
 /// How much of a state is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Extent {
+pub enum StateExtent {
     /// Without what was inherited and is unchanged.
     #[default]
     Own,
@@ -36,15 +36,19 @@ impl State {
     /// Returns the state of live kernels, with their changes: the parts that an agent
     /// looks for are at the top.
     #[must_use]
-    pub fn of(mut state: Map<String, Value>, history: Vec<Entry>, extent: Extent) -> Success<Self> {
+    pub fn of(
+        mut state: Map<String, Value>,
+        history: Vec<Entry>,
+        extent: StateExtent,
+    ) -> Success<Self> {
         gather(&mut state);
         match extent {
-            Extent::Own => keep_own(&mut state),
-            Extent::All => forget_changes(&mut state),
+            StateExtent::Own => keep_own(&mut state),
+            StateExtent::All => forget_changes(&mut state),
         }
         let rows: Vec<HistoryRow> = history.into_iter().map(HistoryRow::from).collect();
         let mut rows = serde_json::to_value(rows).unwrap_or_default();
-        if extent == Extent::Own {
+        if extent == StateExtent::Own {
             shorten(&mut rows, COMMAND);
         }
         state.insert("history".into(), rows);
@@ -216,7 +220,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn state(extent: Extent) -> Value {
+    fn state(extent: StateExtent) -> Value {
         let env: Map<String, Value> = (0..200)
             .map(|n| (format!("INHERITED_{n}"), json!("x".repeat(60))))
             .chain([
@@ -246,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_was_inherited_is_left_out() {
-        let state = state(Extent::Own);
+        let state = state(StateExtent::Own);
         assert!(state.to_string().len() < 1000, "{state}");
         assert_eq!(state["env_vars"], json!({"E": "e", "GITHUB_TOKEN": "[masked]"}));
         assert_eq!(state["limits"], json!(null));
@@ -263,7 +267,7 @@ mod tests {
 
     #[test]
     fn all_of_it_is_told_when_asked_for_without_secrets() {
-        let state = state(Extent::All);
+        let state = state(StateExtent::All);
         assert_eq!(state["env_vars"]["INHERITED_7"], "x".repeat(60));
         assert_eq!(state["env_vars"]["GITHUB_TOKEN"], "[masked]");
         assert_eq!(state["kernels"]["python"]["env_vars"]["PYENV_DIR"], "/w");

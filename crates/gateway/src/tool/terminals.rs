@@ -16,11 +16,11 @@ pub struct ScreenCall {
     pub settle_ms: Option<u64>,
     /// How long to wait at most.
     pub wait_ms: Option<u64>,
-    pub look: Look,
+    pub look: ScreenForm,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum ScreenForm {
     Text,
     /// With a picture as well.
     Picture,
@@ -32,8 +32,8 @@ impl ScreenCall {
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self> {
         let fields = Fields(arguments);
         let look = match fields.get("picture") {
-            None | Some(Value::Bool(false)) => Look::Text,
-            Some(Value::Bool(true)) => Look::Picture,
+            None | Some(Value::Bool(false)) => ScreenForm::Text,
+            Some(Value::Bool(true)) => ScreenForm::Picture,
             Some(other) => return refuse(format!("picture must be true or false, not {other}")),
         };
         Ok(Self {

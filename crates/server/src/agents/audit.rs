@@ -6,7 +6,7 @@ use super::profile::Profile;
 use super::thread_file;
 use crate::service::ServiceError;
 use serde::{Deserialize, Serialize};
-use sessile_agent::thread::{Entry, Moved, What};
+use sessile_agent::thread::{Entry, EntryKind, Moved};
 use sessile_protocol::SessionId;
 use sessile_store::{Directory, Sessions};
 use std::io::Write;
@@ -50,24 +50,24 @@ pub(super) fn read(sessions: &Sessions, id: &SessionId) -> Option<Record> {
 /// Whether an entry changes the record.
 pub(super) fn tells_of(entry: &Entry) -> bool {
     match entry.what {
-        What::Created { .. }
-        | What::Task { .. }
-        | What::Ended { .. }
-        | What::Rewound { .. }
-        | What::Imported { .. }
-        | What::Moved(_)
-        | What::Continued(_) => true,
-        What::Reply { .. }
-        | What::Approval { .. }
-        | What::Intent(_)
-        | What::Outcome(_)
-        | What::Summary { .. }
-        | What::Stopping { .. }
-        | What::Checkpoint(_)
-        | What::Rewinding(_)
-        | What::NotRewound { .. }
-        | What::SessionRewound { .. }
-        | What::Activity { .. } => false,
+        EntryKind::Created { .. }
+        | EntryKind::Task { .. }
+        | EntryKind::Ended { .. }
+        | EntryKind::Rewound { .. }
+        | EntryKind::Imported { .. }
+        | EntryKind::Moved(_)
+        | EntryKind::Continued(_) => true,
+        EntryKind::Reply { .. }
+        | EntryKind::Approval { .. }
+        | EntryKind::Intent(_)
+        | EntryKind::Outcome(_)
+        | EntryKind::Summary { .. }
+        | EntryKind::Stopping { .. }
+        | EntryKind::Checkpoint(_)
+        | EntryKind::Rewinding(_)
+        | EntryKind::NotRewound { .. }
+        | EntryKind::SessionRewound { .. }
+        | EntryKind::Activity { .. } => false,
     }
 }
 

@@ -10,7 +10,7 @@ use super::{audit, jobs, perform, storing, thread_file};
 use crate::keepers::{Place, blocking, lock};
 use crate::service::{Caller, ErrorCode, Service, ServiceError, StartSession};
 use sessile_agent::continuity::{Continuity, Status};
-use sessile_agent::thread::{Entry, What, line};
+use sessile_agent::thread::{Entry, EntryKind, line};
 use sessile_agent::{Agent, Worker};
 use sessile_gateway::answer::Continuity as Became;
 use sessile_protocol::{RunNo, SessionId};
@@ -28,7 +28,7 @@ const ELSEWHERE: &str = "what of the interpreters did not come back when somebod
 
 /// What is left of an agent whose directory is gone.
 #[derive(Debug)]
-struct Left {
+struct LostAgent {
     record: audit::Record,
     /// Its thread, if the store has it.
     thread: Option<Vec<Entry>>,
@@ -48,7 +48,7 @@ impl Service {
                 if has_thread(&place).await? {
                     return Ok(id);
                 }
-                let _turn = self.agents.recovering.turn(&id).await;
+                let _lock = self.agents.recovering.lock(&id).await;
                 self.finish_forks_of(caller, &place).await?;
                 let directory = place.directory.clone();
                 if blocking(move || Ok(directory.path().is_dir())).await? {
@@ -73,7 +73,7 @@ impl Service {
             Ok(_) | Err(_) => return Err(error),
         };
         // Of two concurrent requests, one does it.
-        let _turn = self.agents.recovering.turn(&id).await;
+        let _lock = self.agents.recovering.lock(&id).await;
         let (sessions, wanted) = (self.sessions().clone(), id.clone());
         if blocking(move || Ok(sessions.find(&wanted).is_ok())).await? {
             return Ok(id);
@@ -107,7 +107,7 @@ impl Service {
         }
         // Another machine had the session, and it has just been taken back. The local
         // thread went with the session; the current one is in the store.
-        let _turn = self.agents.recovering.turn(id).await;
+        let _lock = self.agents.recovering.lock(id).await;
         lock(&self.agents.live).remove(id);
         if !has_thread(&place).await?
             && let Some(left) = self.left_of(id).await
@@ -168,7 +168,7 @@ impl Service {
         self: &Arc<Self>,
         caller: &Caller,
         id: &SessionId,
-        left: Left,
+        left: LostAgent,
     ) -> Result<(), ServiceError> {
         let became = self.wake(caller, id).await?;
         let mut continuity = self.became(caller, id, &became).await?;
@@ -183,7 +183,7 @@ impl Service {
         self: &Arc<Self>,
         caller: &Caller,
         id: &SessionId,
-        left: Left,
+        left: LostAgent,
     ) -> Result<(), ServiceError> {
         let workspace = left.record.workspace_id.clone();
         let start = StartSession {
@@ -209,10 +209,10 @@ impl Service {
         self: &Arc<Self>,
         caller: &Caller,
         id: &SessionId,
-        left: Left,
+        left: LostAgent,
         mut continuity: Continuity,
     ) -> Result<(), ServiceError> {
-        let Left { record, thread } = left;
+        let LostAgent { record, thread } = left;
         let place = self.place(caller, id).await?;
         let profile = match record.agent.clone() {
             Some(profile) => profile,
@@ -254,20 +254,20 @@ impl Service {
     }
 
     /// Returns what is left of an agent, from beside its session's directory or from the store.
-    async fn left_of(self: &Arc<Self>, id: &SessionId) -> Option<Left> {
+    async fn left_of(self: &Arc<Self>, id: &SessionId) -> Option<LostAgent> {
         let (sessions, launcher, id) = (self.sessions().clone(), self.launcher(), id.clone());
         let found = blocking(move || {
             if let Some(record) = audit::read(&sessions, &id) {
                 let stored = launcher.fetch_agent(&id).ok().flatten();
                 let thread = stored.and_then(|stored| storing::entries(&stored));
-                return Ok(Some(Left { record, thread }));
+                return Ok(Some(LostAgent { record, thread }));
             }
             let stored = launcher
                 .fetch_agent(&id)
                 .map_err(|error| ServiceError::new(ErrorCode::Storage, error.to_string()))?;
             Ok(stored.and_then(|stored| {
                 let record = serde_json::from_str(&stored.record).ok()?;
-                Some(Left { record, thread: storing::entries(&stored) })
+                Some(LostAgent { record, thread: storing::entries(&stored) })
             }))
         })
         .await;
@@ -360,7 +360,7 @@ fn told(continuity: &Became, jobs: Vec<String>) -> Continuity {
 fn unknown_runs(entries: &[Entry], as_of_run: Option<u64>) -> Option<String> {
     let as_of_run = as_of_run?;
     let since = line(entries).into_iter().filter_map(|entry| {
-        if let What::Outcome(outcome) = &entry.what { outcome.run } else { None }
+        if let EntryKind::Outcome(outcome) = &entry.what { outcome.run } else { None }
     });
     let since: BTreeSet<u64> = since.filter(|run| *run > as_of_run).collect();
     jobs::named(&since).map(|runs| format!("what {runs} changed in the interpreters"))

@@ -10,7 +10,7 @@ use crate::service::ServiceError;
 use serde::{Deserialize, Serialize};
 use sessile_agent::continuity::Continuity;
 use sessile_agent::ids::TaskNo;
-use sessile_agent::thread::{Before, Entry, Moved, What, read_on};
+use sessile_agent::thread::{Entry, EntryKind, Moved, Preceding, read_on};
 use sessile_store::Directory;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -47,7 +47,7 @@ pub(super) struct TaskLine {
     /// The entry that says that the session was brought back during the task.
     #[serde(default)]
     pub(super) continued: Option<EntryPosition>,
-    /// A rewind has taken back at least a part of it.
+    /// A rewind has undone at least a part of it.
     pub(super) is_taken_back: bool,
 }
 
@@ -90,8 +90,8 @@ impl Digest {
         Ok(())
     }
 
-    pub(super) fn before(&self) -> Before {
-        Before { entries: self.entries, steps: self.steps }
+    pub(super) fn before(&self) -> Preceding {
+        Preceding { entries: self.entries, steps: self.steps }
     }
 
     /// Adds an entry of `length` bytes at offset `at`.
@@ -102,41 +102,41 @@ impl Digest {
         self.last_ms = entry.at_ms;
         self.bytes = at + length;
         match &entry.what {
-            What::Task { task, .. } => {
+            EntryKind::Task { task, .. } => {
                 let (ended, continued, is_taken_back) = (None, None, false);
                 let line = TaskLine { task: *task, began: spot, ended, continued, is_taken_back };
                 self.tasks.push(line);
                 self.continuity = Continuity::default();
             }
-            What::Continued(continuity) => match self.tasks.last_mut() {
+            EntryKind::Continued(continuity) => match self.tasks.last_mut() {
                 Some(line) if line.ended.is_none() => line.continued = Some(spot),
                 Some(_) | None => self.continuity = continuity.clone(),
             },
-            What::Ended { .. } => {
+            EntryKind::Ended { .. } => {
                 if let Some(line) = self.tasks.last_mut() {
                     line.ended = Some(spot);
                 }
             }
-            What::Reply { .. } => self.steps += 1,
-            What::Rewinding(_) => self.is_rewinding = true,
-            What::NotRewound { .. } => self.is_rewinding = false,
-            What::Rewound { rewind, .. } => {
+            EntryKind::Reply { .. } => self.steps += 1,
+            EntryKind::Rewinding(_) => self.is_rewinding = true,
+            EntryKind::NotRewound { .. } => self.is_rewinding = false,
+            EntryKind::Rewound { rewind, .. } => {
                 self.is_rewinding = false;
                 let is_after =
                     |line: &&mut TaskLine| line.ended.is_none_or(|ended| ended.entry > rewind.kept);
                 self.tasks.iter_mut().filter(is_after).for_each(|line| line.is_taken_back = true);
             }
-            What::Moved(moved) => self.moved = Some(moved.clone()),
-            What::Imported { .. } => self.moved = None,
-            What::Created { earlier_tasks, .. } => self.earlier_tasks = *earlier_tasks,
-            What::Approval { .. }
-            | What::Intent(_)
-            | What::Outcome(_)
-            | What::Summary { .. }
-            | What::Stopping { .. }
-            | What::Checkpoint(_)
-            | What::SessionRewound { .. }
-            | What::Activity { .. } => {}
+            EntryKind::Moved(moved) => self.moved = Some(moved.clone()),
+            EntryKind::Imported { .. } => self.moved = None,
+            EntryKind::Created { earlier_tasks, .. } => self.earlier_tasks = *earlier_tasks,
+            EntryKind::Approval { .. }
+            | EntryKind::Intent(_)
+            | EntryKind::Outcome(_)
+            | EntryKind::Summary { .. }
+            | EntryKind::Stopping { .. }
+            | EntryKind::Checkpoint(_)
+            | EntryKind::SessionRewound { .. }
+            | EntryKind::Activity { .. } => {}
         }
     }
 
@@ -172,7 +172,7 @@ pub(super) fn piece(
     thread: &File,
     from: u64,
     to: u64,
-    before: Before,
+    before: Preceding,
 ) -> Result<(Vec<Entry>, Vec<u64>, u64), ServiceError> {
     let length = usize::try_from(to.saturating_sub(from)).unwrap_or(0);
     let mut bytes = vec![0; length];
@@ -184,7 +184,7 @@ pub(super) fn piece(
 
 /// Reads one entry.
 pub(super) fn entry_at(thread: &File, spot: EntryPosition) -> Result<Entry, ServiceError> {
-    let before = Before { entries: spot.entry - 1, steps: 0 };
+    let before = Preceding { entries: spot.entry - 1, steps: 0 };
     let (entries, _, _) = piece(thread, spot.at, spot.at + spot.length, before)?;
     entries.into_iter().next().ok_or_else(|| storage("thread", &"an entry is missing"))
 }

@@ -4,15 +4,15 @@ mod effects;
 mod handle;
 
 pub(crate) use handle::AgentRewound;
-pub(super) use handle::{Handle, Order, Seen};
+pub(super) use handle::{DriverStatus, Handle, Order};
 
 use super::following::Progress;
 use super::jobs::Jobs;
 use super::model::Backend;
-use super::perform::{self, Running};
+use super::perform::{self, CurrentOperation};
 use super::profile::{Profile, now_ms};
-use super::rewinding::{self, Rewinder};
-use super::storing::{NotKept, Storing};
+use super::rewinding::{self, PendingRewind};
+use super::storing::{NotStored, ThreadUploader};
 use super::thread_file::{Opened, ThreadFile};
 use crate::keepers::Place;
 use crate::service::{Caller, ErrorCode, Service, ServiceError};
@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 use sessile_agent::continuity::Continuity;
 use sessile_agent::ids::TaskNo;
 use sessile_agent::model::Usage;
-use sessile_agent::thread::{Activity, Ending, Entry, Moved, What};
+use sessile_agent::thread::{Activity, Ending, Entry, EntryKind, Moved};
 use sessile_agent::tools::Tool;
 use sessile_agent::{Agent, Config, Effect, Input, Refusal, Stage, Submission};
 use sessile_protocol::SessionId;
@@ -47,7 +47,7 @@ pub(super) struct Driver {
     backend: Backend,
     tools: Vec<Tool>,
     orders: mpsc::Receiver<Order>,
-    seen: watch::Sender<Seen>,
+    status: watch::Sender<DriverStatus>,
     progress: broadcast::Sender<Progress>,
     /// The effects that were decided when the thread was opened.
     first: Vec<Effect>,
@@ -57,11 +57,11 @@ pub(super) struct Driver {
     current: Option<BoxFuture<'static, Input>>,
     /// What the model's answer has used so far.
     used: watch::Receiver<Usage>,
-    running: Running,
+    running: CurrentOperation,
     /// The client that waits for a rewind.
-    rewinder: Rewinder,
+    rewinder: PendingRewind,
     /// Brings the thread to the store.
-    storing: Storing,
+    uploader: ThreadUploader,
     /// Records background jobs.
     jobs: Jobs,
     /// What a command-line agent reports while it runs.
@@ -87,15 +87,15 @@ impl Driver {
         let resuming = is_open.then(|| (config.clone(), entries.clone()));
         let (agent, first) = Agent::resumed(config, entries, now_ms())
             .expect("a thread that was read begins with its beginning");
-        let seen = Seen { entries: count, is_busy: is_open, ..Seen::default() };
+        let status = DriverStatus { entries: count, is_busy: is_open, ..DriverStatus::default() };
         let (orders, inbox) = mpsc::channel(16);
-        let (told, seen) = watch::channel(seen);
+        let (told, status) = watch::channel(status);
         let (progress, _) = broadcast::channel(DELTAS);
         let (price, identity) = (backend.price(), file.identity());
-        let handle = Handle { orders, seen, progress: progress.clone(), price, file: identity };
+        let handle = Handle { orders, status, progress: progress.clone(), price, file: identity };
         // If another machine has taken up the session meanwhile, it stays there.
         let caller = caller.staying();
-        let storing = Storing::of(&service, &place.id, home);
+        let uploader = ThreadUploader::of(&service, &place.id, home);
         let jobs = Jobs::of(&service, &caller, place);
         let driver = Self {
             service,
@@ -108,15 +108,15 @@ impl Driver {
             backend,
             tools,
             orders: inbox,
-            seen: told,
+            status: told,
             progress,
             first,
             resuming,
             current: None,
             used: watch::channel(Usage::default()).1,
-            running: Running::default(),
-            rewinder: Rewinder::default(),
-            storing,
+            running: CurrentOperation::default(),
+            rewinder: PendingRewind::default(),
+            uploader,
             jobs,
             activities: None,
             finished: None,
@@ -156,13 +156,13 @@ impl Driver {
     }
 
     /// Returns what became of the agent since its last driver, if anything changed.
-    async fn since(&mut self) -> Option<What> {
-        if let Err(NotKept::Moved(failure)) = self.storing.secure().await {
-            return Some(What::Stopping { ending: Ending::Failed { failure } });
+    async fn since(&mut self) -> Option<EntryKind> {
+        if let Err(NotStored::Moved(failure)) = self.uploader.secure().await {
+            return Some(EntryKind::Stopping { ending: Ending::Failed { failure } });
         }
         let woken = self.service.wake_agent(&self.caller, &self.session).await;
         // If the session was ended by a client, the calls report that.
-        woken.ok().filter(|continuity| !continuity.is_live()).map(What::Continued)
+        woken.ok().filter(|continuity| !continuity.is_live()).map(EntryKind::Continued)
     }
 
     /// Returns the next event; none when nothing is left to do.

@@ -1,6 +1,6 @@
 //! The file tools: they stay within the workspace as the session sees it, whatever links say.
 
-use sessile_agent::thread::{Found, Intent};
+use sessile_agent::thread::{FileState, Intent};
 use sessile_agent::tools::{Edit, FileCall, Read, Search};
 use sessile_client::Workspace;
 use sessile_files::{FileError, Replace, Root, Writing};
@@ -18,9 +18,9 @@ const MAX_MATCHES: usize = 100;
 const MAX_LINE: usize = 300;
 
 /// The outcome of a call.
-pub(super) enum Done {
+pub(super) enum CallOutcome {
     /// The text for the model, whether it succeeded or failed.
-    Told(Result<String, String>),
+    Finished(Result<String, String>),
     /// The intended change of a file. Nothing is done yet: the intent is recorded first.
     Intends { before: Option<String>, after: String },
 }
@@ -32,30 +32,37 @@ pub(super) fn perform(
     call: &FileCall,
     intent: Option<&Intent>,
     is_repeated: bool,
-) -> Done {
+) -> CallOutcome {
     let root = match Root::open(&workspace.path) {
         Ok(root) => root.called(workspace.called.clone()),
-        Err(error) => return Done::Told(Err(format!("the workspace cannot be opened: {error}"))),
+        Err(error) => {
+            return CallOutcome::Finished(Err(format!("the workspace cannot be opened: {error}")));
+        }
     };
     let done = match (call, intent) {
-        (FileCall::Read(call), _) => Ok(Done::Told(read(&root, call))),
-        (FileCall::Search(call), _) => Ok(Done::Told(search(&root, workspace, call))),
+        (FileCall::Read(call), _) => Ok(CallOutcome::Finished(read(&root, call))),
+        (FileCall::Search(call), _) => Ok(CallOutcome::Finished(search(&root, workspace, call))),
         (FileCall::Write(call), None) => hash_of_file(&root, &call.path)
-            .map(|before| Done::Intends { before, after: hash(call.text.as_bytes()) }),
-        (FileCall::Edit(call), None) => edited(&root, call)
-            .map(|(old, new)| Done::Intends { before: Some(old), after: hash(new.as_bytes()) }),
+            .map(|before| CallOutcome::Intends { before, after: hash(call.text.as_bytes()) }),
+        (FileCall::Edit(call), None) => edited(&root, call).map(|(old, new)| {
+            CallOutcome::Intends { before: Some(old), after: hash(new.as_bytes()) }
+        }),
         (FileCall::Write(call), Some(intent)) => {
             carry_out(&root, &call.path, intent, is_repeated, || Ok(call.text.clone())).map(|()| {
-                Done::Told(Ok(format!("written: {} ({} bytes)", call.path, call.text.len())))
+                CallOutcome::Finished(Ok(format!(
+                    "written: {} ({} bytes)",
+                    call.path,
+                    call.text.len()
+                )))
             })
         }
         (FileCall::Edit(call), Some(intent)) => {
             let new = || edited(&root, call).map(|(_, new)| new);
             carry_out(&root, &call.path, intent, is_repeated, new)
-                .map(|()| Done::Told(Ok(format!("edited: {}", call.path))))
+                .map(|()| CallOutcome::Finished(Ok(format!("edited: {}", call.path))))
         }
     };
-    done.unwrap_or_else(|why| Done::Told(Err(why)))
+    done.unwrap_or_else(|why| CallOutcome::Finished(Err(why)))
 }
 
 /// Carries out the intent, unless that was done before or the file has changed since.
@@ -67,13 +74,13 @@ fn carry_out(
     new: impl FnOnce() -> Result<String, String>,
 ) -> Result<(), String> {
     match intent.found(hash_of_file(root, path)?.as_deref()) {
-        Found::After => Ok(()),
-        Found::Before => store(root, path, &new()?),
-        Found::Neither if is_repeated => Err(format!(
+        FileState::After => Ok(()),
+        FileState::Before => store(root, path, &new()?),
+        FileState::Neither if is_repeated => Err(format!(
             "whether this was done is not known: it was interrupted, and {path} has changed \
              since. Read it before you do it again"
         )),
-        Found::Neither => Err(format!(
+        FileState::Neither => Err(format!(
             "{path} has changed in this moment, and was left as it is. Read it, and try again"
         )),
     }

@@ -1,13 +1,13 @@
 //! The events of a thread, for watchers.
 
 use super::digest::piece;
-use super::driver::{Handle, Seen};
+use super::driver::{DriverStatus, Handle};
 use super::thread_file;
 use crate::keepers::blocking;
 use crate::service::ServiceError;
 use sessile_agent::ids::TaskNo;
 use sessile_agent::model::Failure;
-use sessile_agent::thread::{Before, Entry, What};
+use sessile_agent::thread::{Entry, EntryKind, Preceding};
 use sessile_store::Directory;
 use std::collections::VecDeque;
 use tokio::sync::{broadcast, watch};
@@ -37,12 +37,12 @@ pub(super) enum Progress {
 
 /// Sends the pieces of one reply to watchers.
 #[derive(Debug)]
-pub(super) struct Words {
+pub(super) struct DeltaSender {
     after: u64,
     watchers: broadcast::Sender<Progress>,
 }
 
-impl Words {
+impl DeltaSender {
     pub(super) fn after(entry: u64, watchers: &broadcast::Sender<Progress>) -> Self {
         Self { after: entry, watchers: watchers.clone() }
     }
@@ -68,7 +68,7 @@ pub(crate) struct AgentFollower {
     /// The last entry that was returned.
     after: u64,
     /// How much of the file was read.
-    read: Reading,
+    read: FilePosition,
     known: VecDeque<Entry>,
     live: Option<Live>,
     told_waiting: Option<String>,
@@ -79,20 +79,20 @@ pub(crate) struct AgentFollower {
 
 /// How far a file was read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct FilePosition {
     pub(super) bytes: u64,
-    pub(super) before: Before,
+    pub(super) before: Preceding,
 }
 
 #[derive(Debug)]
 struct Live {
-    seen: watch::Receiver<Seen>,
+    status: watch::Receiver<DriverStatus>,
     progress: broadcast::Receiver<Progress>,
     /// A piece that belongs after entries that are not yet returned.
     held: Option<Progress>,
 }
 
-enum News {
+enum Update {
     Entries,
     Progress(Progress),
     Over,
@@ -102,17 +102,17 @@ impl AgentFollower {
     pub(super) fn new(directory: Directory, after: u64, handle: Option<Handle>) -> Self {
         // Subscribes first, so that nothing is missed in between.
         let live = handle.map(|handle| {
-            let (progress, seen) = (handle.progress(), handle.seen);
-            Live { seen, progress, held: None }
+            let (progress, status) = (handle.progress(), handle.status);
+            Live { status, progress, held: None }
         });
-        let (read, known) = (Reading::default(), VecDeque::new());
-        let retrying = live.as_ref().and_then(|live| live.seen.borrow().retrying.clone());
+        let (read, known) = (FilePosition::default(), VecDeque::new());
+        let retrying = live.as_ref().and_then(|live| live.status.borrow().retrying.clone());
         let (told_waiting, told_retrying) = (None, None);
         Self { directory, after, read, known, live, told_waiting, retrying, told_retrying }
     }
 
     /// Starts where another reader has stopped.
-    pub(super) fn reading_on(self, read: Reading) -> Self {
+    pub(super) fn reading_on(self, read: FilePosition) -> Self {
         Self { after: read.before.entries, read, ..self }
     }
 
@@ -137,7 +137,7 @@ impl AgentFollower {
                 continue;
             }
             let Some(live) = &mut self.live else { return Ok(None) };
-            let Seen { entries, is_busy, waiting, .. } = live.seen.borrow().clone();
+            let DriverStatus { entries, is_busy, waiting, .. } = live.status.borrow().clone();
             if entries > self.after {
                 continue;
             }
@@ -155,14 +155,14 @@ impl AgentFollower {
                 }
             }
             match live.news().await {
-                News::Entries => {}
-                News::Progress(progress) => {
+                Update::Entries => {}
+                Update::Progress(progress) => {
                     if let Some(event) = self.told(progress) {
                         return Ok(Some(event));
                     }
                 }
                 // The loop reads the file once more, for the last entries.
-                News::Over => self.live = None,
+                Update::Over => self.live = None,
             }
         }
     }
@@ -183,7 +183,7 @@ impl AgentFollower {
     /// Reads new entries from the file.
     async fn look(&mut self) -> Result<(), ServiceError> {
         if let Some(live) = &mut self.live
-            && live.seen.borrow_and_update().entries <= self.after
+            && live.status.borrow_and_update().entries <= self.after
         {
             return Ok(());
         }
@@ -195,7 +195,7 @@ impl AgentFollower {
             Ok((entries, end))
         })
         .await?;
-        let is_step = |entry: &&Entry| matches!(entry.what, What::Reply { .. });
+        let is_step = |entry: &&Entry| matches!(entry.what, EntryKind::Reply { .. });
         self.read.before.steps += entries.iter().filter(is_step).count() as u64;
         self.read.before.entries += entries.len() as u64;
         self.read.bytes = end;
@@ -207,7 +207,7 @@ impl AgentFollower {
     pub(crate) async fn until_ended(&mut self, task: TaskNo) -> Result<(), ServiceError> {
         while let Some(event) = self.next().await? {
             if let AgentEvent::Entry(entry) = event
-                && matches!(entry.what, What::Ended { task: ended, .. } if ended == task)
+                && matches!(entry.what, EntryKind::Ended { task: ended, .. } if ended == task)
             {
                 break;
             }
@@ -232,21 +232,21 @@ impl Live {
         }
     }
 
-    async fn news(&mut self) -> News {
+    async fn news(&mut self) -> Update {
         if let Some(held) = self.held.take() {
-            return News::Progress(held);
+            return Update::Progress(held);
         }
         // Both are cancel-safe: nothing is lost when one is dropped.
         tokio::select! {
-            changed = self.seen.changed() => match changed {
-                Ok(()) => News::Entries,
-                Err(_) => News::Over,
+            changed = self.status.changed() => match changed {
+                Ok(()) => Update::Entries,
+                Err(_) => Update::Over,
             },
             told = self.progress.recv() => match told {
-                Ok(progress) => News::Progress(progress),
+                Ok(progress) => Update::Progress(progress),
                 // A slow reader misses pieces, which are also in the whole answer.
-                Err(broadcast::error::RecvError::Lagged(_)) => News::Entries,
-                Err(broadcast::error::RecvError::Closed) => News::Over,
+                Err(broadcast::error::RecvError::Lagged(_)) => Update::Entries,
+                Err(broadcast::error::RecvError::Closed) => Update::Over,
             },
         }
     }

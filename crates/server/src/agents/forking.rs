@@ -11,7 +11,7 @@ use crate::keepers::blocking;
 use crate::service::{Caller, ErrorCode, Service, ServiceError};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use serde::{Deserialize, Serialize};
-use sessile_agent::thread::{Entry, What};
+use sessile_agent::thread::{Entry, EntryKind};
 use sessile_protocol::{ForkOrder, SessionId};
 use sessile_store::{Directory, Sessions, timestamp};
 use std::fs::File;
@@ -95,7 +95,7 @@ impl Forking {
         let profile = profile.forked()?;
         let mut entries = entries;
         if let Some(first) = entries.first_mut()
-            && let What::Created { thread, forked_from, .. } = &mut first.what
+            && let EntryKind::Created { thread, forked_from, .. } = &mut first.what
         {
             *forked_from = Some(std::mem::replace(thread, profile.thread_id.clone()));
         }
@@ -158,7 +158,7 @@ impl Service {
         order: ForkOrder,
     ) -> Result<Vec<AgentView>, ServiceError> {
         let place = self.place(caller, id).await?;
-        let _turn = self.agents.forking.turn(id).await;
+        let _lock = self.agents.forking.lock(id).await;
         self.complete_forks(&place.directory).await?;
         let directory = place.directory.clone();
         let forking = blocking(move || Forking::begin(&directory)).await?;
@@ -203,26 +203,28 @@ impl Service {
         &self,
         id: &SessionId,
         directory: &Directory,
-    ) -> Result<Left, ServiceError> {
+    ) -> Result<UnfinishedForks, ServiceError> {
         // Waits for a fork in this server: its lock must not be taken for another server's.
-        let _turn = self.agents.forking.turn(id).await;
+        let _lock = self.agents.forking.lock(id).await;
         self.complete_forks(directory).await
     }
 
-    async fn complete_forks(&self, directory: &Directory) -> Result<Left, ServiceError> {
+    async fn complete_forks(&self, directory: &Directory) -> Result<UnfinishedForks, ServiceError> {
         let (directory, sessions) = (directory.clone(), self.sessions().clone());
         blocking(move || {
-            let Some(forking) = Forking::left(&directory) else { return Ok(Left::Nothing) };
+            let Some(forking) = Forking::left(&directory) else {
+                return Ok(UnfinishedForks::Nothing);
+            };
             // Asked before the search: a fork that appears in between is found the next time.
             let is_open = forking.is_open(&sessions)?;
             for fork in forking.without_threads(&sessions)? {
                 forking.give(&fork)?;
             }
             if is_open {
-                return Ok(Left::MayCome);
+                return Ok(UnfinishedForks::MayCome);
             }
             forking.finish();
-            Ok(Left::Nothing)
+            Ok(UnfinishedForks::Nothing)
         })
         .await
     }
@@ -231,8 +233,8 @@ impl Service {
     pub(super) async fn await_forks(self: Arc<Self>, id: SessionId, directory: Directory) {
         loop {
             match self.finish_forks(&id, &directory).await {
-                Ok(Left::Nothing) => return,
-                Ok(Left::MayCome) => tokio::time::sleep(PAUSE).await,
+                Ok(UnfinishedForks::Nothing) => return,
+                Ok(UnfinishedForks::MayCome) => tokio::time::sleep(PAUSE).await,
                 Err(error) => {
                     let path = directory.path().display();
                     tracing::warn!(%path, %error, "forks of an agent have no threads");
@@ -245,7 +247,7 @@ impl Service {
 
 /// What is left to do after forks were interrupted by a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum UnfinishedForks {
     Nothing,
     /// The keeper may still be making them.
     MayCome,

@@ -40,7 +40,7 @@ struct Job {
 
 /// The content of `jobs.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+struct JobsFile {
     /// The keeper that had the jobs.
     keeper_pid: Option<u32>,
     jobs: Vec<Job>,
@@ -51,14 +51,14 @@ struct Seen {
 
 /// A request to look for jobs.
 #[derive(Clone, Copy, Debug)]
-enum Look {
+enum SearchRequest {
     Once,
     /// After a delay, and repeatedly until the next request.
     NowAndThen,
 }
 
 pub(super) struct Jobs {
-    looks: mpsc::UnboundedSender<Look>,
+    looks: mpsc::UnboundedSender<SearchRequest>,
 }
 
 impl Jobs {
@@ -76,12 +76,12 @@ impl Jobs {
 
     /// Looks for jobs once, now.
     pub(super) fn look(&self) {
-        let _ = self.looks.send(Look::Once);
+        let _ = self.looks.send(SearchRequest::Once);
     }
 
     /// Looks for jobs repeatedly while a call is carried out.
     pub(super) fn watch(&self) {
-        let _ = self.looks.send(Look::NowAndThen);
+        let _ = self.looks.send(SearchRequest::NowAndThen);
     }
 }
 
@@ -94,7 +94,7 @@ struct JobSearch {
 }
 
 impl JobSearch {
-    async fn work(self, mut wanted: mpsc::UnboundedReceiver<Look>) {
+    async fn work(self, mut wanted: mpsc::UnboundedReceiver<SearchRequest>) {
         let mut pause = None;
         loop {
             let next = match pause {
@@ -103,11 +103,11 @@ impl JobSearch {
             };
             pause = match next {
                 Ok(None) => return,
-                Ok(Some(Look::Once)) => {
+                Ok(Some(SearchRequest::Once)) => {
                     self.look().await;
                     None
                 }
-                Ok(Some(Look::NowAndThen)) => Some(FIRST),
+                Ok(Some(SearchRequest::NowAndThen)) => Some(FIRST),
                 Err(_) => {
                     self.look().await;
                     pause.map(|pause| LONGEST.min(pause * 2))
@@ -135,8 +135,8 @@ impl JobSearch {
 
 /// Writes the list if it changed. A list of an earlier keeper stays until `lost` reports it.
 fn note(directory: &Directory, jobs: Vec<Job>, as_of_run: u64) -> Result<(), ServiceError> {
-    let seen = Seen { keeper_pid: directory.metadata()?.keeper_pid, jobs, as_of_run };
-    let before: Seen = directory.read_json(JOBS).unwrap_or_default();
+    let seen = JobsFile { keeper_pid: directory.metadata()?.keeper_pid, jobs, as_of_run };
+    let before: JobsFile = directory.read_json(JOBS).unwrap_or_default();
     let is_untold = before.keeper_pid != seen.keeper_pid && !before.jobs.is_empty();
     if is_untold || before == seen {
         return Ok(());
@@ -146,18 +146,20 @@ fn note(directory: &Directory, jobs: Vec<Job>, as_of_run: u64) -> Result<(), Ser
 
 /// Returns the jobs that died with a keeper, by name. They are reported once.
 pub(super) fn lost(directory: &Directory) -> Vec<String> {
-    let seen: Seen = directory.read_json(JOBS).unwrap_or_default();
+    let seen: JobsFile = directory.read_json(JOBS).unwrap_or_default();
     let keeper_pid = directory.metadata().ok().and_then(|metadata| metadata.keeper_pid);
     let (unseen, as_of_run) = (runs_since(directory, seen.as_of_run), last_run(directory));
     // If the write fails, they are reported again.
-    let _ = directory.write_json(JOBS, &Seen { keeper_pid, jobs: Vec::new(), as_of_run });
+    let _ = directory.write_json(JOBS, &JobsFile { keeper_pid, jobs: Vec::new(), as_of_run });
     names(seen.jobs, &unseen)
 }
 
 /// Whether the session has another keeper than at the last look: the session was lost,
 /// and its first user since then was told.
 pub(super) fn is_of_another_keeper(directory: &Directory) -> bool {
-    let Ok(Seen { keeper_pid: Some(seen), .. }) = directory.read_json(JOBS) else { return false };
+    let Ok(JobsFile { keeper_pid: Some(seen), .. }) = directory.read_json(JOBS) else {
+        return false;
+    };
     directory
         .metadata()
         .ok()

@@ -11,7 +11,7 @@
 //! nowhere else: in no other file, log, thread or environment of a process.
 
 mod audit;
-mod commanded;
+mod command_agent;
 mod continuing;
 mod digest;
 mod driver;
@@ -19,6 +19,7 @@ mod files;
 mod following;
 mod forking;
 mod jobs;
+mod locks;
 mod model;
 mod moving;
 mod perform;
@@ -26,7 +27,6 @@ mod profile;
 mod rewinding;
 mod storing;
 mod thread_file;
-mod turns;
 mod view;
 
 pub(crate) use driver::AgentRewound;
@@ -39,13 +39,14 @@ pub(crate) use view::{AgentView, TaskView};
 use crate::keepers::{blocking, lock};
 use crate::service::{Caller, ErrorCode, OrderKey, Service, ServiceError, StartedOnce};
 use driver::{Driver, Handle, Order};
-use following::Reading;
+use following::FilePosition;
+use locks::AgentLocks;
 use model::Backend;
 use profile::{KeptCheckpoints, Profile};
 use sessile_agent::continuity::Continuity;
 use sessile_agent::ids::TaskNo;
 use sessile_agent::limits::{Limits, Price};
-use sessile_agent::model::{Failure, Fault};
+use sessile_agent::model::{Failure, FailureKind};
 use sessile_agent::thread::{Entry, Verdict};
 use sessile_agent::{RewindTo, Submission};
 use sessile_protocol::SessionId;
@@ -55,7 +56,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use thread_file::Identity;
 use tokio::sync::oneshot;
-use turns::Turns;
 
 /// The models and drivers of a server.
 #[derive(Debug, Default)]
@@ -67,11 +67,11 @@ pub(crate) struct Agents {
     live: Mutex<HashMap<SessionId, Handle>>,
     /// Drivers of one agent are started one after the other: two at once would each take
     /// the other's lock on the thread for that of another server.
-    starting: Turns,
+    starting: AgentLocks,
     /// Agents whose session is gone are brought back once, not concurrently.
-    recovering: Turns,
+    recovering: AgentLocks,
     /// Forks of one agent are made one after the other.
-    forking: Turns,
+    forking: AgentLocks,
     /// By the model's name: each has its own certificates.
     clients: Mutex<HashMap<String, reqwest::Client>>,
 }
@@ -139,9 +139,9 @@ impl Agents {
 
 /// Whether the same request may have made the agent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Age {
-    New,
-    Known,
+enum Attempt {
+    First,
+    Repeated,
 }
 
 impl Service {
@@ -154,17 +154,17 @@ impl Service {
     ) -> Result<AgentView, ServiceError> {
         let model = self.agents.model(new.model.as_deref())?;
         check_tools(&new.approve)?;
-        let (session, age) = match &new.session {
-            Some(session) => (self.resolve(caller, session).await?, Age::New),
+        let (session, attempt) = match &new.session {
+            Some(session) => (self.resolve(caller, session).await?, Attempt::First),
             None => match self.start_once(caller, key, new.start.clone()).await? {
-                StartedOnce::Now(metadata) => (metadata.session_id, Age::New),
-                StartedOnce::Before(metadata) => (metadata.session_id, Age::Known),
+                StartedOnce::Now(metadata) => (metadata.session_id, Attempt::First),
+                StartedOnce::Before(metadata) => (metadata.session_id, Attempt::Repeated),
             },
         };
         let place = self.place(caller, &session).await?;
         let directory = place.directory.clone();
         blocking(move || {
-            if age == Age::Known {
+            if attempt == Attempt::Repeated {
                 if thread_file::is_whole(&directory) {
                     return Ok(());
                 }
@@ -319,7 +319,7 @@ impl Service {
         if !wait.is_zero() {
             let directory = place.directory.clone();
             let digest = blocking(move || thread_file::digest(&directory)).await?;
-            let read = Reading { bytes: digest.bytes, before: digest.before() };
+            let read = FilePosition { bytes: digest.bytes, before: digest.before() };
             if digest.task(task).is_some_and(|line| line.ended.is_none()) {
                 let mut follower = self.follow_agent(caller, id, 0).await?.reading_on(read);
                 let waited = tokio::time::timeout(wait, follower.until_ended(task)).await;
@@ -381,7 +381,7 @@ impl Service {
     ) -> Result<Handle, ServiceError> {
         let place = self.place(caller, id).await?;
         let directory = place.directory.clone();
-        let _turn = self.agents.starting.turn(id).await;
+        let _lock = self.agents.starting.lock(id).await;
         let found = blocking(move || Ok(Identity::in_directory(&directory))).await?;
         {
             let mut live = lock(&self.agents.live);
@@ -397,7 +397,7 @@ impl Service {
         let backend = match self.agents.backend(&opened.profile.model).await {
             Ok(backend) => backend,
             Err(error) if opened.file.digest().is_open() => {
-                Backend::Missing(Failure::new(Fault::UnknownModel, error.to_string()))
+                Backend::Missing(Failure::new(FailureKind::UnknownModel, error.to_string()))
             }
             Err(error) => return Err(error),
         };

@@ -1,11 +1,11 @@
 //! A model, reached over HTTP.
 
-use super::following::Words;
+use super::following::DeltaSender;
 use crate::service::{ErrorCode, ServiceError};
 use sessile_agent::Worker;
 use sessile_agent::conversation::Turn;
 use sessile_agent::limits::Price;
-use sessile_agent::model::{Block, Failure, Fault, Reply, Request, Stop, Usage, Wire};
+use sessile_agent::model::{ApiFormat, Block, Failure, FailureKind, Reply, Request, Stop, Usage};
 use sessile_agent::tools::Tool;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     pub name: String,
-    pub wire: Wire,
+    pub wire: ApiFormat,
     /// Without the path of the wire format: `https://host/v1`.
     pub base_url: String,
     /// The model's name at its server.
@@ -102,7 +102,7 @@ const MAX_ANSWER: usize = 32 << 20;
 
 impl Key {
     async fn read(&self) -> Result<Option<String>, Failure> {
-        let missing = |why: String| Err(Failure::new(Fault::BadKey, why));
+        let missing = |why: String| Err(Failure::new(FailureKind::BadKey, why));
         match self {
             Self::None => Ok(None),
             Self::Environment(Variable { name, value }) => match value.as_deref().map(str::trim) {
@@ -125,16 +125,16 @@ impl Key {
 
 /// Who hears of an answer while it comes.
 #[derive(Debug)]
-pub(super) struct Audience {
+pub(super) struct ReplyObservers {
     /// Its words, if somebody wants them.
-    pub(super) words: Option<Words>,
+    pub(super) deltas: Option<DeltaSender>,
     /// What it has used so far, as its server tells it.
     pub(super) used: watch::Sender<Usage>,
 }
 
 /// What the model is asked, on its own: it goes to another task.
 #[derive(Clone, Debug)]
-pub(super) struct Question {
+pub(super) struct ModelRequest {
     pub(super) instructions: String,
     pub(super) turns: Vec<Turn>,
     pub(super) tools: Vec<Tool>,
@@ -194,21 +194,21 @@ impl Model {
     pub(super) async fn ask(
         &self,
         client: &reqwest::Client,
-        question: &Question,
-        audience: &Audience,
+        question: &ModelRequest,
+        observers: &ReplyObservers,
     ) -> Result<Reply, Failure> {
         let key = self.key.read().await?;
         // Some servers repeat what they were sent, and a failure is kept in the thread.
         let secrets: Vec<_> = key.iter().chain(self.headers.values()).cloned().collect();
-        let answer = self.post(client, question, audience, key).await;
+        let answer = self.post(client, question, observers, key).await;
         answer.map_err(|failure| failure.without(&secrets))
     }
 
     async fn post(
         &self,
         client: &reqwest::Client,
-        question: &Question,
-        audience: &Audience,
+        question: &ModelRequest,
+        observers: &ReplyObservers,
         key: Option<String>,
     ) -> Result<Reply, Failure> {
         let request = Request {
@@ -236,7 +236,7 @@ impl Model {
             let mut value = reqwest::header::HeaderValue::from_str(&format!("{before}{key}"))
                 .map_err(|_| {
                     Failure::new(
-                        Fault::BadKey,
+                        FailureKind::BadKey,
                         "the key has characters that a key cannot have; set it again",
                     )
                 })?;
@@ -252,12 +252,12 @@ impl Model {
         }
         let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
         let reply = match kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
-            true => self.streamed(answer, audience).await?,
+            true => self.streamed(answer, observers).await?,
             false => self.wire.reply(&whole(answer).await?)?,
         };
         if is_empty(&reply) {
             let why = "the model has answered with neither words nor calls";
-            return Err(Failure::new(Fault::Nonsense, why).having_used(reply.usage));
+            return Err(Failure::new(FailureKind::Nonsense, why).having_used(reply.usage));
         }
         Ok(counted(reply, size))
     }
@@ -265,7 +265,7 @@ impl Model {
     async fn streamed(
         &self,
         mut answer: reqwest::Response,
-        audience: &Audience,
+        observers: &ReplyObservers,
     ) -> Result<Reply, Failure> {
         let mut decoder = self.wire.decoder();
         let mut read = 0;
@@ -277,13 +277,14 @@ impl Model {
             };
             read += bytes.len();
             if read > MAX_ANSWER {
-                let failure = Failure::new(Fault::Nonsense, "the model's answer does not end");
+                let failure =
+                    Failure::new(FailureKind::Nonsense, "the model's answer does not end");
                 return Err(failure.having_used(decoder.used()));
             }
             let deltas = decoder.push(&bytes)?;
-            audience.used.send_replace(decoder.used());
+            observers.used.send_replace(decoder.used());
             for delta in deltas {
-                audience.words.iter().for_each(|words| words.tell(delta.0.clone()));
+                observers.deltas.iter().for_each(|deltas| deltas.tell(delta.0.clone()));
             }
         }
         decoder.finish()
@@ -358,7 +359,7 @@ async fn whole(mut answer: reqwest::Response) -> Result<Vec<u8>, Failure> {
     while let Some(bytes) = answer.chunk().await.map_err(|_| Failure::broken())? {
         body.extend_from_slice(&bytes);
         if body.len() > MAX_ANSWER {
-            return Err(Failure::new(Fault::Nonsense, "the model's answer does not end"));
+            return Err(Failure::new(FailureKind::Nonsense, "the model's answer does not end"));
         }
     }
     Ok(body)
@@ -379,9 +380,9 @@ fn unreachable(error: reqwest::Error) -> Failure {
     let message = format!("the model's server cannot be reached: {why}");
     if why.contains("certificate") {
         let advice = "check the base URL, or name its authority's certificate as ca-file";
-        return Failure::new(Fault::BadCertificate, format!("{message}; {advice}"));
+        return Failure::new(FailureKind::BadCertificate, format!("{message}; {advice}"));
     }
-    Failure::new(Fault::Unreachable, message)
+    Failure::new(FailureKind::Unreachable, message)
 }
 
 #[cfg(test)]

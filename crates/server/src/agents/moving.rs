@@ -12,11 +12,11 @@ use super::thread_file::{self, storage};
 use super::{AgentView, audit, gone};
 use crate::keepers::blocking;
 use crate::service::{
-    Caller, ErrorCode, HandedOut, RestoreOrder, SaveOrder, Service, ServiceError, Source, Upload,
-    too_large,
+    Caller, ErrorCode, ExportedSession, RestoreOrder, SaveOrder, Service, ServiceError, Source,
+    Upload, too_large,
 };
 use sessile_agent::ids::ThreadId;
-use sessile_agent::thread::{Entry, Moved, What};
+use sessile_agent::thread::{Entry, EntryKind, Moved};
 use sessile_client::{RestoredSession, Trust};
 use sessile_gateway::answer;
 use sessile_protocol::{RunNo, SessionId};
@@ -131,7 +131,7 @@ impl Service {
         entries.push(Entry {
             entry: entries.len() as u64 + 1,
             at_ms: super::profile::now_ms(),
-            what: What::Imported { from_session, lost },
+            what: EntryKind::Imported { from_session, lost },
         });
         let directory = session.directory.clone();
         let made = blocking(move || {
@@ -217,9 +217,9 @@ fn bad(error: &bundle::Error) -> ServiceError {
 fn pack(
     directory: &Directory,
     sessions: &Sessions,
-    saved: HandedOut,
+    saved: ExportedSession,
 ) -> Result<Exported, ServiceError> {
-    let HandedOut { mut file, length, view } = saved;
+    let ExportedSession { mut file, length, view } = saved;
     let place = tempfile::Builder::new()
         .prefix("exported-")
         .tempdir_in(directory.make_kernels()?)
@@ -313,7 +313,7 @@ fn entries(thread: &[u8], id: &ThreadId) -> Result<Vec<Entry>, ServiceError> {
         return Err(refuse(&"a task in it is not over"));
     }
     match contents.entries.first().map(|entry| &entry.what) {
-        Some(What::Created { thread, .. }) if thread == id => Ok(contents.entries),
+        Some(EntryKind::Created { thread, .. }) if thread == id => Ok(contents.entries),
         _ => Err(refuse(&"it is the thread of another agent")),
     }
 }

@@ -1,9 +1,9 @@
 //! Performs a tool call once.
 
-use super::files::{self, Done};
-use super::storing::{NotKept, Storing};
+use super::files::{self, CallOutcome};
+use super::storing::{NotStored, ThreadUploader};
 use crate::keepers::{blocking, lock};
-use crate::service::{Awaited, Caller, ErrorCode, Service, ServiceError};
+use crate::service::{Caller, ErrorCode, Service, ServiceError, WaitFor};
 use serde_json::{Map, Value};
 use sessile_agent::Input;
 use sessile_agent::continuity::Continuity;
@@ -14,7 +14,7 @@ use sessile_client::{NoView, Workspace};
 use sessile_gateway::answer;
 use sessile_gateway::text::{self, Rest, Sizing};
 use sessile_gateway::tool::answers::Finished;
-use sessile_gateway::tool::{self, Action, NextCall, Request, Shape};
+use sessile_gateway::tool::{self, Action, NextCall, Request, RunAction};
 use sessile_protocol::{Completed, Exec, RunNo, SessionId};
 use sessile_store::Directory;
 use std::fmt::Write as _;
@@ -51,10 +51,10 @@ fn parameters(schema: &Value) -> Value {
 
 /// The operation in progress in the session.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Running(Arc<Mutex<UnderWay>>);
+pub(super) struct CurrentOperation(Arc<Mutex<OperationState>>);
 
 #[derive(Debug, Default)]
-struct UnderWay {
+struct OperationState {
     /// The run of the call, while it is going.
     run: Option<RunNo>,
     /// What became of the session meanwhile, and is not yet in the thread.
@@ -63,7 +63,7 @@ struct UnderWay {
     is_stopped: bool,
 }
 
-impl Running {
+impl CurrentOperation {
     /// Marks the start of an operation.
     pub(super) fn begin(&self) {
         lock(&self.0).is_stopped = false;
@@ -112,8 +112,8 @@ pub(super) struct CallExecution {
     pub(super) key: String,
     pub(super) is_repeated: bool,
     pub(super) intent: Option<Intent>,
-    pub(super) running: Running,
-    pub(super) storing: Storing,
+    pub(super) running: CurrentOperation,
+    pub(super) uploader: ThreadUploader,
 }
 
 impl CallExecution {
@@ -121,8 +121,8 @@ impl CallExecution {
     pub(super) async fn carry_out(self) -> Input {
         match self.secure().await {
             Ok(()) => {}
-            Err(NotKept::Moved(failure)) => return Input::Stopped(failure),
-            Err(NotKept::Failed(error)) => {
+            Err(NotStored::Moved(failure)) => return Input::Stopped(failure),
+            Err(NotStored::Failed(error)) => {
                 let text = format!("not carried out: {error}; try again later");
                 return Input::Performed(Outcome::error(self.call.id, text));
             }
@@ -143,10 +143,10 @@ impl CallExecution {
 
     /// Waits until the store knows of the call. A file call has no effect before its
     /// intent is known, so it need not wait before that.
-    async fn secure(&self) -> Result<(), NotKept> {
+    async fn secure(&self) -> Result<(), NotStored> {
         match is_for_files(&self.call.tool) && self.intent.is_none() {
             true => Ok(()),
-            false => self.storing.secure().await,
+            false => self.uploader.secure().await,
         }
     }
 
@@ -177,8 +177,8 @@ impl CallExecution {
         };
         let request = Request::checked(arguments)?;
         let (run, shape) = match &request.action {
-            Action::Exec(run) => (run, Shape::Exec),
-            Action::Eval(run) => (run, Shape::Eval),
+            Action::Exec(run) => (run, RunAction::Exec),
+            Action::Eval(run) => (run, RunAction::Eval),
             Action::State(_) | Action::Reset | Action::History { .. } => {
                 let answer = self.service.tool_in(&self.caller, &self.session, &request).await?;
                 return Ok(self.outcome(&answer, None));
@@ -228,7 +228,7 @@ impl CallExecution {
                 run,
                 PIECE_MS,
                 tool::MAX_OUTPUT,
-                Awaited::Result,
+                WaitFor::Result,
             );
             if let Some(done) = finished.await? {
                 return Ok((run, done));
@@ -270,11 +270,13 @@ impl CallExecution {
             blocking(move || Ok(files::perform(&workspace, &call, intent.as_ref(), is_repeated)));
         let call = self.call.id.clone();
         Ok(match done.await? {
-            Done::Told(Ok(text)) => {
+            CallOutcome::Finished(Ok(text)) => {
                 Input::Performed(Outcome { call, text, is_error: false, run: None })
             }
-            Done::Told(Err(text)) => Input::Performed(Outcome::error(call, text)),
-            Done::Intends { before, after } => Input::Intended(Intent { call, before, after }),
+            CallOutcome::Finished(Err(text)) => Input::Performed(Outcome::error(call, text)),
+            CallOutcome::Intends { before, after } => {
+                Input::Intended(Intent { call, before, after })
+            }
         })
     }
 }

@@ -5,7 +5,7 @@ use super::model::Model;
 use crate::service::{ErrorCode, ServiceError, StartSession};
 use serde::{Deserialize, Serialize};
 use sessile_agent::ids::ThreadId;
-use sessile_agent::thread::{Entry, FORMAT, What};
+use sessile_agent::thread::{Entry, EntryKind, FORMAT};
 use sessile_agent::{Approval, Checkpoints, Config, Worker};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -129,7 +129,7 @@ impl Profile {
     pub(super) fn first_entry(&self) -> Entry {
         let thread = self.thread_id.clone();
         let earlier_tasks = self.previous.as_ref().map_or(0, |previous| previous.tasks);
-        let what = What::Created { format: FORMAT, thread, forked_from: None, earlier_tasks };
+        let what = EntryKind::Created { format: FORMAT, thread, forked_from: None, earlier_tasks };
         Entry { entry: 1, at_ms: self.created_ms, what }
     }
 

@@ -2,10 +2,10 @@
 //! and the session is rewound to it with the thread.
 
 use super::driver::AgentRewound;
-use super::perform::Running;
+use super::perform::CurrentOperation;
 use crate::keepers::lock;
 use crate::service::{Caller, ErrorCode, Service, ServiceError};
-use sessile_agent::thread::{Checkpoint, Entry as ThreadEntry, What};
+use sessile_agent::thread::{Checkpoint, Entry as ThreadEntry, EntryKind};
 use sessile_agent::{Agent, Input};
 use sessile_protocol::{DropCheckpoints, NewCheckpoint, Rewind, RewindTo, RewoundView, SessionId};
 use sessile_store::Entry;
@@ -19,7 +19,7 @@ fn name_of(step: u64) -> String {
 }
 
 /// Takes a checkpoint before a step.
-pub(super) struct Marking {
+pub(super) struct StepCheckpoint {
     pub(super) service: Arc<Service>,
     pub(super) caller: Caller,
     pub(super) session: SessionId,
@@ -27,10 +27,10 @@ pub(super) struct Marking {
     pub(super) files: bool,
     /// Older checkpoints to drop.
     pub(super) surplus: Vec<String>,
-    pub(super) running: Running,
+    pub(super) running: CurrentOperation,
 }
 
-impl Marking {
+impl StepCheckpoint {
     pub(super) async fn take(self) -> Input {
         let Self { service, caller, session, step, files, surplus, running } = self;
         let name = name_of(step);
@@ -64,23 +64,23 @@ impl Marking {
 /// those before them are gone already. The first one of the last task stays, so that the
 /// task can be taken back.
 pub(super) fn surplus(entries: &[ThreadEntry], keep: u32) -> Vec<String> {
-    let mut marks: Vec<Mark> = Vec::new();
+    let mut marks: Vec<CheckpointName> = Vec::new();
     let mut task = 0;
     for entry in entries {
-        if let What::Task { .. } = &entry.what {
+        if let EntryKind::Task { .. } = &entry.what {
             task += 1;
-        } else if let What::Checkpoint(checkpoint) = &entry.what
+        } else if let EntryKind::Checkpoint(checkpoint) = &entry.what
             && let Some(name) = &checkpoint.name
         {
             let is_first = marks.last().is_none_or(|mark| mark.task != task);
-            marks.push(Mark { name: name.clone(), task, is_first });
+            marks.push(CheckpointName { name: name.clone(), task, is_first });
         }
     }
     marks.reverse();
     let kept = usize::try_from(keep.saturating_sub(1)).unwrap_or(0);
     let begins = marks.first().is_none_or(|mark| mark.task != task);
     let of_last = marks.first().map_or(0, |mark| mark.task);
-    let goes = |(at, mark): &(usize, Mark)| {
+    let goes = |(at, mark): &(usize, CheckpointName)| {
         let is_needed = !begins && mark.is_first && mark.task == task;
         // The one that was kept for the previous task.
         let was_needed = begins && mark.is_first && mark.task == of_last;
@@ -90,7 +90,7 @@ pub(super) fn surplus(entries: &[ThreadEntry], keep: u32) -> Vec<String> {
     old.map(|(_, mark)| mark.name).collect()
 }
 
-struct Mark {
+struct CheckpointName {
     name: String,
     task: u64,
     /// The first of its task.
@@ -102,11 +102,11 @@ pub(super) fn unknown_to(agent: &Agent, history: &[Entry]) -> Vec<(u64, String)>
     let mut first = u64::MAX;
     let mut known = Vec::new();
     for entry in agent.entries() {
-        if let What::Outcome(outcome) = &entry.what {
+        if let EntryKind::Outcome(outcome) = &entry.what {
             first = first.min(outcome.run.unwrap_or(u64::MAX));
-        } else if let What::Rewound { run, .. } = &entry.what {
+        } else if let EntryKind::Rewound { run, .. } = &entry.what {
             known.extend(*run);
-        } else if let What::SessionRewound { run, .. } = &entry.what {
+        } else if let EntryKind::SessionRewound { run, .. } = &entry.what {
             known.push(*run);
         }
     }
@@ -122,16 +122,16 @@ pub(super) fn unknown_to(agent: &Agent, history: &[Entry]) -> Vec<(u64, String)>
     unknown
 }
 
-type Said = Result<Box<RewoundView>, ServiceError>;
+type RewindAnswer = Result<Box<RewoundView>, ServiceError>;
 
 /// The client that waits for a rewind, and the session's answer.
 #[derive(Debug, Default)]
-pub(super) struct Rewinder {
+pub(super) struct PendingRewind {
     waiting: Option<oneshot::Sender<Result<AgentRewound, ServiceError>>>,
-    said: Arc<Mutex<Option<Said>>>,
+    said: Arc<Mutex<Option<RewindAnswer>>>,
 }
 
-impl Rewinder {
+impl PendingRewind {
     pub(super) fn expect(&mut self, waiting: oneshot::Sender<Result<AgentRewound, ServiceError>>) {
         self.waiting = Some(waiting);
         *lock(&self.said) = None;
@@ -177,7 +177,11 @@ impl Rewinder {
             None => None,
         };
         let rewind = agent.entries().iter().rev().find_map(|entry| {
-            if let What::Rewound { rewind, .. } = &entry.what { Some(rewind.clone()) } else { None }
+            if let EntryKind::Rewound { rewind, .. } = &entry.what {
+                Some(rewind.clone())
+            } else {
+                None
+            }
         });
         let told = rewind.map(|rewind| AgentRewound { rewind, session });
         let _ = waiting.send(told.ok_or_else(ServiceError::unexpected));
@@ -214,11 +218,16 @@ mod tests {
         for (task, count) in (1..).zip(steps) {
             let (limits, continuity) = (Limits::default(), Continuity::default());
             let text = String::new();
-            whats.push(What::Task { task: TaskNo(task), text, limits, continuity, key: None });
+            whats.push(EntryKind::Task { task: TaskNo(task), text, limits, continuity, key: None });
             for _ in 0..*count {
                 step += 1;
                 let name = Some(name_of(step));
-                whats.push(What::Checkpoint(Checkpoint { step, name, files: true, error: None }));
+                whats.push(EntryKind::Checkpoint(Checkpoint {
+                    step,
+                    name,
+                    files: true,
+                    error: None,
+                }));
             }
         }
         let entry = |(entry, what)| ThreadEntry { entry, at_ms: 0, what };

@@ -11,7 +11,7 @@ use super::thread_file::{self, storage};
 use super::{audit, digest::MAX_THREAD};
 use crate::keepers::blocking;
 use crate::service::{Service, ServiceError};
-use sessile_agent::model::{Failure, Fault};
+use sessile_agent::model::{Failure, FailureKind};
 use sessile_client::{AgentFiles, AgentKept, StoredThread};
 use sessile_protocol::SessionId;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Where a thread is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Home {
+pub(super) enum ThreadLocation {
     /// On this machine only.
     Here,
     /// In the store as well, with its session.
@@ -38,7 +38,7 @@ pub(super) enum StoreChange {
 
 /// Why something is not in the store.
 #[derive(Clone, Debug)]
-pub(super) enum NotKept {
+pub(super) enum NotStored {
     /// Another machine has the session.
     Moved(Failure),
     Failed(ServiceError),
@@ -49,20 +49,20 @@ const WAITS: [Duration; 3] =
     [Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(4)];
 
 /// The waiting client, if any.
-type Answer = Option<oneshot::Sender<Result<(), NotKept>>>;
+type Answer = Option<oneshot::Sender<Result<(), NotStored>>>;
 
 /// Copies to the store, one upload at a time. Requests that arrive during an upload are
 /// served together.
 #[derive(Clone, Debug)]
-pub(super) struct Storing {
-    home: Home,
+pub(super) struct ThreadUploader {
+    home: ThreadLocation,
     requests: Option<mpsc::UnboundedSender<Answer>>,
 }
 
-impl Storing {
-    pub(super) fn of(service: &Arc<Service>, id: &SessionId, home: Home) -> Self {
+impl ThreadUploader {
+    pub(super) fn of(service: &Arc<Service>, id: &SessionId, home: ThreadLocation) -> Self {
         if !service.has_store() {
-            return Self { home: Home::Here, requests: None };
+            return Self { home: ThreadLocation::Here, requests: None };
         }
         let (requests, taken) = mpsc::unbounded_channel();
         tokio::spawn(bring(service.clone(), id.clone(), taken));
@@ -73,7 +73,7 @@ impl Storing {
     pub(super) fn keep(&self, change: StoreChange) {
         let is_wanted = match change {
             StoreChange::Record => true,
-            StoreChange::Thread => self.home == Home::Store,
+            StoreChange::Thread => self.home == ThreadLocation::Store,
         };
         if let Some(requests) = self.requests.as_ref().filter(|_| is_wanted) {
             let _ = requests.send(None);
@@ -82,17 +82,18 @@ impl Storing {
 
     /// Waits until the store has the current thread. Returns at once if the thread is
     /// kept on this machine only.
-    pub(super) async fn secure(&self) -> Result<(), NotKept> {
-        let Some(requests) = self.requests.as_ref().filter(|_| self.home == Home::Store) else {
+    pub(super) async fn secure(&self) -> Result<(), NotStored> {
+        let Some(requests) = self.requests.as_ref().filter(|_| self.home == ThreadLocation::Store)
+        else {
             return Ok(());
         };
         let mut waits = WAITS.into_iter();
         loop {
             let (answer, answered) = oneshot::channel();
             let _ = requests.send(Some(answer));
-            let kept = answered.await.unwrap_or(Err(NotKept::Failed(super::gone())));
+            let kept = answered.await.unwrap_or(Err(NotStored::Failed(super::gone())));
             match (kept, waits.next()) {
-                (Err(NotKept::Failed(_)), Some(wait)) => tokio::time::sleep(wait).await,
+                (Err(NotStored::Failed(_)), Some(wait)) => tokio::time::sleep(wait).await,
                 (kept, _) => return kept,
             }
         }
@@ -111,7 +112,7 @@ async fn bring(
             waiting.extend(more);
         }
         let kept = service.keep_agent(&id).await;
-        if let Err(NotKept::Failed(error)) = &kept {
+        if let Err(NotStored::Failed(error)) = &kept {
             tracing::warn!(session = %id, %error, "an agent's record is not in the store");
         }
         for waiting in waiting {
@@ -122,7 +123,7 @@ async fn bring(
 
 impl Service {
     /// Copies an agent's record to the store; with its thread, if its session is saved there.
-    async fn keep_agent(self: &Arc<Self>, id: &SessionId) -> Result<(), NotKept> {
+    async fn keep_agent(self: &Arc<Self>, id: &SessionId) -> Result<(), NotStored> {
         let (sessions, launcher, of) = (self.sessions().clone(), self.launcher(), id.clone());
         let kept = blocking(move || {
             let record = std::fs::read_to_string(audit::path(&sessions, &of));
@@ -150,9 +151,9 @@ impl Service {
                     "the agent goes on on {host}, which has taken it up from the store; give it \
                      its tasks there"
                 );
-                Err(NotKept::Moved(Failure::new(Fault::Moved, message)))
+                Err(NotStored::Moved(Failure::new(FailureKind::Moved, message)))
             }
-            Err(error) => Err(NotKept::Failed(error)),
+            Err(error) => Err(NotStored::Failed(error)),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::digest::{Digest, MAX_THREAD, piece};
 use super::profile::Profile;
-use super::storing::Home;
+use super::storing::ThreadLocation;
 use crate::service::{ErrorCode, ServiceError};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use sessile_agent::thread::{Before, Entry};
+use sessile_agent::thread::{Entry, Preceding};
 use sessile_store::Directory;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -32,7 +32,7 @@ pub(super) struct Opened {
     pub(super) profile: Profile,
     pub(super) entries: Vec<Entry>,
     pub(super) file: ThreadFile,
-    pub(super) home: Home,
+    pub(super) home: ThreadLocation,
 }
 
 fn path(directory: &Directory) -> PathBuf {
@@ -124,8 +124,8 @@ pub(super) fn open(directory: &Directory) -> Result<Opened, ServiceError> {
     let digest = Digest::read(directory, &file)?;
     let durable = directory.metadata()?.durable;
     let home = match durable.and_then(|durable| durable.store) {
-        Some(_) => Home::Store,
-        None => Home::Here,
+        Some(_) => ThreadLocation::Store,
+        None => ThreadLocation::Here,
     };
     let directory = directory.clone();
     let file = ThreadFile { directory, file, digested: digest.entries, digest };
@@ -147,7 +147,7 @@ fn all(file: &File) -> Result<Vec<Entry>, ServiceError> {
     if length > MAX_THREAD {
         return Err(storage("thread", &"it is larger than 1 GiB"));
     }
-    let (entries, _, _) = piece(file, 0, length, Before::default())?;
+    let (entries, _, _) = piece(file, 0, length, Preceding::default())?;
     match entries.is_empty() {
         true => Err(storage("thread", &"it is empty")),
         false => Ok(entries),

@@ -10,7 +10,7 @@ use sessile_agent::continuity::Continuity;
 use sessile_agent::ids::{TaskNo, ThreadId};
 use sessile_agent::limits::{Limit, Spent};
 use sessile_agent::model::Failure;
-use sessile_agent::thread::{Ending, Moved, What};
+use sessile_agent::thread::{Ending, EntryKind, Moved};
 use sessile_protocol::SessionId;
 use sessile_store::{Directory, Metadata, SessionStatus};
 use std::fs::File;
@@ -36,20 +36,20 @@ pub(crate) enum Status {
 pub(crate) struct AgentView {
     pub(crate) session_id: SessionId,
     pub(crate) thread_id: ThreadId,
-    /// The server's name for its model
+    /// The name of its model on this server
     pub(crate) model: String,
     pub(crate) status: Status,
-    /// The directory that it works in
+    /// Its working directory
     pub(crate) workspace: String,
     /// Tools whose calls wait for approval; `*` stands for all
     pub(crate) approve: Vec<String>,
-    /// How many steps can be taken back; 0: none
+    /// Number of steps that can be undone; 0: none
     pub(crate) checkpoints: u32,
-    /// Tasks that it was given, those that were taken back or lost included
+    /// Number of its tasks, including undone and lost ones
     pub(crate) task_count: u64,
-    /// How often its model has answered, in all
+    /// Total number of answers of its model
     pub(crate) steps: u64,
-    /// How long its thread is
+    /// The number of entries in its thread
     pub(crate) entries: u64,
     /// Milliseconds since 1970
     pub(crate) created_ms: u64,
@@ -61,8 +61,7 @@ pub(crate) struct AgentView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) moved_to: Option<Moved>,
-    /// What had become of its session when its id came again, until its next task has
-    /// told it
+    /// The state of its session after a restart, until its next task reports it
     pub(crate) continuity: Continuity,
 }
 
@@ -121,26 +120,26 @@ pub(crate) enum Ended {
     Refused,
 }
 
-/// What has become of a task
+/// Get a task
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = TaskInfo)]
 pub(crate) struct TaskView {
     pub(crate) task: TaskNo,
     pub(crate) session_id: SessionId,
     pub(crate) thread_id: ThreadId,
-    /// What was to be done
+    /// The task's text
     pub(crate) text: String,
     pub(crate) running: bool,
-    /// What had become of the session when the task began, or meanwhile
+    /// What happened to the session before or during the task
     pub(crate) continuity: Continuity,
-    /// A rewind has taken back at least a part of it
+    /// A rewind has undone at least a part of it
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub(crate) taken_back: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) ended: Option<Ended>,
-    /// What the model said in the end
+    /// The model's final answer
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) output: Option<String>,
@@ -154,7 +153,7 @@ pub(crate) struct TaskView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) failure: Option<Failure>,
-    /// Steps, tokens and cost, when it has ended
+    /// Steps, tokens and cost, once it has ended
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) spent: Option<Spent>,
@@ -217,7 +216,8 @@ impl Reader {
     }
 
     fn view(&self, line: &TaskLine) -> Result<TaskView, ServiceError> {
-        let What::Task { text, continuity, .. } = entry_at(&self.thread, line.began)?.what else {
+        let EntryKind::Task { text, continuity, .. } = entry_at(&self.thread, line.began)?.what
+        else {
             return Err(ServiceError::unexpected());
         };
         let continued = match line.continued {
@@ -225,7 +225,7 @@ impl Reader {
             None => None,
         };
         let continuity = match continued {
-            Some(What::Continued(since)) => since,
+            Some(EntryKind::Continued(since)) => since,
             Some(_) | None => continuity,
         };
         let view = TaskView {
@@ -244,7 +244,7 @@ impl Reader {
             spent: None,
         };
         let Some(spot) = line.ended else { return Ok(view) };
-        let What::Ended { ending, spent, .. } = entry_at(&self.thread, spot)?.what else {
+        let EntryKind::Ended { ending, spent, .. } = entry_at(&self.thread, spot)?.what else {
             return Err(ServiceError::unexpected());
         };
         Ok(view.end(ending, spent))

@@ -80,9 +80,9 @@ pub(super) async fn check(State(app): State<App>, mut request: Request, next: Ne
 }
 
 /// What the headers of a request claim.
-enum Admitted {
+enum Credentials {
     /// A CORS preflight request.
-    Question,
+    Preflight,
     Owner,
     /// A caller with this token.
     Bearer(String),
@@ -90,19 +90,19 @@ enum Admitted {
 
 impl Guard {
     /// Returns the caller; `None` for a CORS preflight request.
-    async fn caller(&self, admitted: Admitted) -> Result<Option<Caller>, ServiceError> {
+    async fn caller(&self, admitted: Credentials) -> Result<Option<Caller>, ServiceError> {
         match (admitted, &self.access) {
-            (Admitted::Question, _) => Ok(None),
-            (Admitted::Owner, _) | (Admitted::Bearer(_), Access::Anybody) => {
+            (Credentials::Preflight, _) => Ok(None),
+            (Credentials::Owner, _) | (Credentials::Bearer(_), Access::Anybody) => {
                 Ok(Some(Caller::owner()))
             }
-            (Admitted::Bearer(token), Access::Tokens(tokens)) => {
+            (Credentials::Bearer(token), Access::Tokens(tokens)) => {
                 tokens.caller(&token, Timestamp::now()).await.map(Some)
             }
         }
     }
 
-    fn admit(&self, request: &Request) -> Result<Admitted, ServiceError> {
+    fn admit(&self, request: &Request) -> Result<Credentials, ServiceError> {
         let headers = request.headers();
         let host = self.host(request)?;
         if let Some(origin) = only(headers, &header::ORIGIN)?
@@ -115,18 +115,18 @@ impl Guard {
         if request.method() == Method::OPTIONS
             && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
         {
-            return Ok(Admitted::Question);
+            return Ok(Credentials::Preflight);
         }
         if is_open(request) {
-            return Ok(Admitted::Owner);
+            return Ok(Credentials::Owner);
         }
         match &self.access {
-            Access::Anybody => Ok(Admitted::Owner),
+            Access::Anybody => Ok(Credentials::Owner),
             Access::Tokens(_) => {
                 let token = bearer(headers).ok_or_else(|| {
                     ServiceError::new(ErrorCode::Unauthorized, "this server wants a token")
                 })?;
-                Ok(Admitted::Bearer(token.to_owned()))
+                Ok(Credentials::Bearer(token.to_owned()))
             }
         }
     }

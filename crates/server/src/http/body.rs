@@ -9,10 +9,10 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use futures_util::StreamExt;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sessile_gateway::input;
 use sessile_protocol::{RunNo, SessionId};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
@@ -28,7 +28,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
             let message = "this takes JSON";
             return Err(ServiceError::new(ErrorCode::UnsupportedMediaType, message));
         }
-        let announced = Announced::by(request.headers());
+        let announced = BodyHeaders::by(request.headers());
         let bytes = read(request.into_body(), announced, app.service.limits().body).await?;
         match input::from_slice(&bytes) {
             Ok(value) => Ok(Self(value)),
@@ -127,13 +127,13 @@ pub(super) async fn expect_nothing(body: axum::body::Body) -> Result<(), Service
 }
 
 /// What the headers say about the body.
-struct Announced {
+struct BodyHeaders {
     length: Option<usize>,
     /// The client sends the body only after `100 Continue`.
     is_held_back: bool,
 }
 
-impl Announced {
+impl BodyHeaders {
     fn by(headers: &HeaderMap) -> Self {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let length = text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
@@ -146,7 +146,7 @@ impl Announced {
 /// unknown length is kept up to the limit.
 async fn read(
     body: axum::body::Body,
-    Announced { length, is_held_back }: Announced,
+    BodyHeaders { length, is_held_back }: BodyHeaders,
     limit: usize,
 ) -> Result<Vec<u8>, ServiceError> {
     let too_large = || {
@@ -203,12 +203,8 @@ impl FromRequestParts<App> for Session {
     type Rejection = ServiceError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
-        #[derive(Deserialize)]
-        struct Place {
-            id: String,
-        }
-        let place: Place = within_path(parts, app).await?;
-        app.service.resolve(caller(parts)?, &place.id).await.map(Self)
+        let given = path_parameter(parts, app, "id").await?;
+        app.service.resolve(caller(parts)?, &given).await.map(Self)
     }
 }
 
@@ -224,13 +220,9 @@ impl FromRequestParts<App> for AgentCall {
     type Rejection = ServiceError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
-        #[derive(Deserialize)]
-        struct Place {
-            id: String,
-        }
-        let place: Place = within_path(parts, app).await?;
+        let given = path_parameter(parts, app, "id").await?;
         let (service, caller) = (app.service.clone(), caller(parts)?.clone());
-        let id = service.resolve_agent(&caller, &place.id).await?;
+        let id = service.resolve_agent(&caller, &given).await?;
         Ok(Self { service, caller, id })
     }
 }
@@ -242,16 +234,12 @@ impl FromRequestParts<App> for SessionRun {
     type Rejection = ServiceError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
-        #[derive(Deserialize)]
-        struct Place {
-            run: String,
-        }
         let Session(id) = Session::from_request_parts(parts, app).await?;
-        let place: Place = within_path(parts, app).await?;
-        match whole(&place.run) {
+        let run = path_parameter(parts, app, "run").await?;
+        match whole(&run) {
             Some(number) => Ok(Self(id, RunNo(number))),
             None => {
-                let message = format!("{:?} is not the number of a run", place.run);
+                let message = format!("{run:?} is not the number of a run");
                 Err(ServiceError::new(ErrorCode::RunNotFound, message))
             }
         }
@@ -265,13 +253,9 @@ impl FromRequestParts<App> for SessionCheckpoint {
     type Rejection = ServiceError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
-        #[derive(Deserialize)]
-        struct Place {
-            name: String,
-        }
         let Session(id) = Session::from_request_parts(parts, app).await?;
-        let place: Place = within_path(parts, app).await?;
-        Ok(Self(id, place.name))
+        let name = path_parameter(parts, app, "name").await?;
+        Ok(Self(id, name))
     }
 }
 
@@ -282,16 +266,12 @@ impl FromRequestParts<App> for SessionJob {
     type Rejection = ServiceError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
-        #[derive(Deserialize)]
-        struct Place {
-            pid: String,
-        }
         let Session(id) = Session::from_request_parts(parts, app).await?;
-        let place: Place = within_path(parts, app).await?;
-        match whole(&place.pid).and_then(|pid| u32::try_from(pid).ok()) {
+        let pid = path_parameter(parts, app, "pid").await?;
+        match whole(&pid).and_then(|pid| u32::try_from(pid).ok()) {
             Some(pid) => Ok(Self(id, pid)),
             None => {
-                let message = format!("{:?} is not the number of a process", place.pid);
+                let message = format!("{pid:?} is not the number of a process");
                 Err(ServiceError::new(ErrorCode::JobNotFound, message))
             }
         }
@@ -305,29 +285,28 @@ impl FromRequestParts<App> for SessionPort {
     type Rejection = ServiceError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ServiceError> {
-        #[derive(Deserialize)]
-        struct Place {
-            port: String,
-        }
         let Session(id) = Session::from_request_parts(parts, app).await?;
-        let place: Place = within_path(parts, app).await?;
-        match place.port.parse() {
+        let port = path_parameter(parts, app, "port").await?;
+        match port.parse() {
             Ok(port @ 1..) => Ok(Self(id, port)),
             Ok(0) | Err(_) => {
-                let message = format!("{:?} is not the number of a port", place.port);
+                let message = format!("{port:?} is not the number of a port");
                 Err(ServiceError::new(ErrorCode::PortNotOpen, message))
             }
         }
     }
 }
 
-/// Returns the parameters of a path.
-async fn within_path<T>(parts: &mut Parts, app: &App) -> Result<T, ServiceError>
-where
-    T: DeserializeOwned + Send,
-{
-    match Path::<T>::from_request_parts(parts, app).await {
-        Ok(Path(place)) => Ok(place),
+/// Returns a parameter of the path.
+async fn path_parameter(
+    parts: &mut Parts,
+    app: &App,
+    name: &'static str,
+) -> Result<String, ServiceError> {
+    match Path::<HashMap<String, String>>::from_request_parts(parts, app).await {
+        Ok(Path(mut all)) => {
+            all.remove(name).ok_or_else(|| internal("a path without one of its parameters"))
+        }
         Err(refused) => Err(ServiceError::new(ErrorCode::NotFound, refused.body_text())),
     }
 }

@@ -18,7 +18,7 @@ const MOST_KEPT: u64 = 1000;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ForkRequest {
-    /// How many; 1 when absent
+    /// Number of forks. Default: 1
     #[serde(default = "one")]
     #[schema(minimum = 1, maximum = 1000, default = 1, example = 3)]
     count: u32,
@@ -26,10 +26,10 @@ pub(super) struct ForkRequest {
     #[serde(default)]
     #[schema(inline)]
     files: Files,
-    /// Wait for runs that are going, instead of refusing
+    /// Wait for active runs instead of refusing
     #[serde(default)]
     wait: bool,
-    /// What to call them
+    /// Their name
     #[schema(
         nullable,
         min_length = 1,
@@ -37,8 +37,8 @@ pub(super) struct ForkRequest {
         pattern = r"^(?!sess_)[\p{Alphabetic}\p{N} _.:/-]+$"
     )]
     pub(super) name: Option<String>,
-    /// End them when the calling process has ended, however that ends, as for a new
-    /// session; when absent, forks without a name end with what their original ends with
+    /// End them with the calling process, as for a new session. Default: forks without a name
+    /// end with the same process as their original
     #[schema(nullable)]
     pub(super) ends_with_caller: Option<bool>,
 }
@@ -69,7 +69,7 @@ impl From<ForkRequest> for ForkOrder {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CheckpointRequest {
-    /// What to call it; `checkpoint-` and the number of the last run when absent
+    /// Its name. Default: `checkpoint-` and the number of the last run
     #[schema(
         nullable,
         min_length = 1,
@@ -78,10 +78,10 @@ pub(super) struct CheckpointRequest {
         pattern = r"^(?![\s-])[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f]$"
     )]
     name: Option<String>,
-    /// The files of the workspace as well
+    /// Include the files of the workspace
     #[serde(default)]
     files: bool,
-    /// Wait for runs that are going, instead of refusing
+    /// Wait for active runs instead of refusing
     #[serde(default)]
     wait: bool,
 }
@@ -92,22 +92,21 @@ impl From<CheckpointRequest> for NewCheckpoint {
     }
 }
 
-/// Where to go back to: a checkpoint, or so many runs; the newest checkpoint
-/// when neither is there.
+/// The target of a rewind: a checkpoint, or a number of runs. Default: the newest checkpoint.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RewindRequest {
     /// The checkpoint
     #[schema(nullable, example = "before-refactoring")]
     checkpoint: Option<String>,
-    /// Take back the last so many runs, in a session that was started with `auto`
+    /// Undo this many runs, in a session that was started with `auto`
     #[serde(default, deserialize_with = "runs")]
     #[schema(nullable, minimum = 1, maximum = 1000)]
     runs: Option<u64>,
-    /// Leave the workspace as it is, though the checkpoint has its files
+    /// Do not restore the files of the checkpoint
     #[serde(default)]
     keep_files: bool,
-    /// Wait for runs that are going, instead of refusing
+    /// Wait for active runs instead of refusing
     #[serde(default)]
     wait: bool,
 }
@@ -134,10 +133,10 @@ impl RewindRequest {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UndoRequest {
-    /// Leave the workspace as it is, though the checkpoint has its files
+    /// Do not restore the files of the checkpoint
     #[serde(default)]
     keep_files: bool,
-    /// Wait for runs that are going, instead of refusing
+    /// Wait for active runs instead of refusing
     #[serde(default)]
     wait: bool,
 }
@@ -159,7 +158,7 @@ pub(super) struct AutoRequest {
     /// How many are kept
     #[schema(minimum = 1, maximum = 1000, example = 10)]
     keep: u32,
-    /// With the files of the workspace
+    /// Include the files of the workspace
     #[serde(default)]
     files: bool,
 }

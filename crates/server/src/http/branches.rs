@@ -13,11 +13,10 @@ use axum::{Extension, Json};
 use sessile_gateway::answer::{Checkpoint, Dropped, Forked, Rewound};
 use sessile_protocol::{DropCheckpoints, Rewind};
 
-/// Make new sessions with the state of this one
+/// Fork a session: create sessions with its state
 ///
-/// All of them, or none. A request that is sent again makes further ones: there
-/// is no Idempotency-Key here. A run that is going is a reason to refuse it
-/// (409 `busy`), unless `wait` says otherwise.
+/// Creates all forks or none. There is no Idempotency-Key: a repeated request creates more
+/// forks. Refused while a run is active (409 `busy`), unless `wait` is set.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/fork", operation_id = "fork_session", tag = "checkpoints",
     params(wire::SessionParam),
@@ -42,7 +41,7 @@ pub(super) async fn fork(
     Ok((StatusCode::CREATED, Json(answer)))
 }
 
-/// Take a point that the session can be rewound to
+/// Take a checkpoint
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/checkpoints", operation_id = "take_checkpoint", tag = "checkpoints",
     params(wire::SessionParam),
@@ -60,7 +59,7 @@ pub(super) async fn take(
     Ok((StatusCode::CREATED, Json(answer)))
 }
 
-/// The points that a session can be rewound to, oldest first
+/// List the checkpoints of a session, oldest first
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/checkpoints", operation_id = "list_checkpoints", tag = "checkpoints",
     params(wire::SessionParam),
@@ -75,7 +74,7 @@ pub(super) async fn list(
     Ok(Json(checkpoints.iter().map(Checkpoint::from).collect()))
 }
 
-/// Let go of all checkpoints
+/// Remove all checkpoints
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}/checkpoints", operation_id = "drop_checkpoints", tag = "checkpoints",
     params(wire::SessionParam),
@@ -90,7 +89,7 @@ pub(super) async fn drop_all(
     Ok(Json(Dropped { dropped: names }))
 }
 
-/// Let go of a checkpoint
+/// Remove a checkpoint
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}/checkpoints/{name}", operation_id = "drop_checkpoint", tag = "checkpoints",
     params(
@@ -114,10 +113,10 @@ async fn go_back(app: &App, caller: &Caller, session: Session, rewind: Rewind) -
     Ok(Json(Rewound { continuity: Some(told.continuity), ..(&*told.answer).into() }))
 }
 
-/// Take a session back to a checkpoint
+/// Rewind a session to a checkpoint
 ///
-/// To the newest one, the one of that name, or to before the last `runs` runs.
-/// The history tells of it.
+/// To the newest checkpoint, the named one, or the one before the last `runs` runs. The
+/// history records it.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/rewind", operation_id = "rewind", tag = "checkpoints",
     params(wire::SessionParam),
@@ -133,10 +132,9 @@ pub(super) async fn rewind(
     go_back(&app, &caller, session, body.order()?).await
 }
 
-/// Take back the last run
+/// Undo the last run
 ///
-/// In a session that was started with `auto`. The same as a rewind with
-/// `"runs": 1`.
+/// Works in a session that was started with `auto`. The same as a rewind with `"runs": 1`.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/undo", operation_id = "undo", tag = "checkpoints",
     params(wire::SessionParam),

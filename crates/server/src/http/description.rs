@@ -29,16 +29,16 @@ use utoipa::openapi::{Content, OpenApi, Ref, RefOr, ResponseBuilder, Schema};
         super::agents::ApproveEvent
     )),
     tags(
-        (name = "sessions", description = "Sessions: started, listed, looked at, ended"),
-        (name = "runs", description = "Runs: begun, waited for, read, fed"),
-        (name = "checkpoints", description = "Forks of sessions, and going back"),
-        (name = "saving", description = "Sessions in files"),
+        (name = "sessions", description = "Start, list, inspect and end sessions"),
+        (name = "runs", description = "Start runs, wait for them, read their output, send input"),
+        (name = "checkpoints", description = "Forks, checkpoints and rewinds"),
+        (name = "saving", description = "Save and restore sessions"),
         (name = "files", description = "Files of a session's workspace"),
-        (name = "layer", description = "What a session in a sandbox has changed: told, applied, dropped"),
-        (name = "jobs", description = "Jobs: what runs have left in the background"),
-        (name = "ports", description = "Ports: servers in sessions, reached from outside"),
-        (name = "terminals", description = "Terminals of runs: looked at, typed on"),
-        (name = "agents", description = "Agents: models that work in a session"),
+        (name = "layer", description = "Show, apply and discard the changes of a sandboxed session"),
+        (name = "jobs", description = "Background jobs of a session"),
+        (name = "ports", description = "Access to servers inside sessions"),
+        (name = "terminals", description = "Terminals of runs"),
+        (name = "agents", description = "Models that work in a session"),
         (name = "tools", description = "Tools for agents"),
         (name = "server", description = "The server itself")
     )
@@ -74,8 +74,11 @@ pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &
 fn refusals(path: &str, operation: &mut Operation) {
     let statuses: &[_] = match path {
         "/healthz" => &[],
-        "/readyz" => &[("503", "It cannot now; try again")],
-        _ => &[("4XX", "It is refused, and why"), ("503", "It cannot now; try again")],
+        "/readyz" => &[("503", "Temporarily unavailable; try again")],
+        _ => &[
+            ("4XX", "The request is refused; the body says why"),
+            ("503", "Temporarily unavailable; try again"),
+        ],
     };
     for (status, meaning) in statuses {
         let body = Content::new(Some(Ref::from_schema_name("ErrorBody")));

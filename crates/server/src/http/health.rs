@@ -8,7 +8,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-/// The server is there
+/// Check that the server is running
 #[utoipa::path(
     get, path = "/healthz", tag = "server", security(()),
     responses((status = 200, body = Health))
@@ -17,7 +17,7 @@ pub(super) async fn healthz() -> Json<Health> {
     Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
 }
 
-/// The server can do its work: the sessions directory can be read
+/// Check that the server is ready: it can read the sessions directory
 #[utoipa::path(
     get, path = "/readyz", tag = "server", security(()),
     responses((status = 200, body = Readiness))
@@ -27,7 +27,7 @@ pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Readiness>, Se
     Ok(Json(Readiness { status: "ready" }))
 }
 
-/// Counters in the text format of Prometheus
+/// Metrics in the Prometheus text format
 #[utoipa::path(
     get, path = "/metrics", tag = "server",
     responses((status = 200, content_type = "application/openmetrics-text", body = String))

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::{Extension, Json};
 use sessile_gateway::answer;
 
-/// What runs have left in the background, oldest first
+/// List background jobs, oldest first
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/jobs", operation_id = "list_jobs", tag = "jobs",
     params(wire::SessionParam),
@@ -23,7 +23,7 @@ pub(super) async fn list(
     Ok(Json(jobs.iter().map(answer::Job::from).collect()))
 }
 
-/// Signal a job, or a process of one, and what descends from it
+/// Signal a job, or one of its processes, and all descendants
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/jobs/{pid}/signal", operation_id = "signal_job", tag = "jobs",
     params(

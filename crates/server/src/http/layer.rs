@@ -16,20 +16,20 @@ use utoipa::{IntoParams, ToSchema};
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DiffQuery {
-    /// A table of the paths instead of the text of the changes
+    /// Return a table of the paths instead of a diff
     #[serde(default)]
     stat: bool,
-    /// Paths from the workspace with all that is below them, separated by commas;
-    /// a comma in a name is written `\,`. All of them when absent
+    /// Paths in the workspace, including everything below them, separated by commas; write a
+    /// comma in a name as `\,`. Default: all paths
     #[serde(rename = "path", default)]
     #[param(rename = "path", value_type = Option<String>, example = "src,README.md")]
     _path: String,
 }
 
-/// What the session has changed
+/// Show the changes of a session
 ///
-/// In a sandbox whose files are an `overlay`; else 409 `no_layer`. Paths that the
-/// session may not see or change are not told.
+/// For a session in a sandbox with `overlay` files; otherwise 409 `no_layer`. Omits paths
+/// that the session may not see or change.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/diff", tag = "layer", operation_id = "diff_layer",
     params(wire::SessionParam, DiffQuery),
@@ -55,20 +55,19 @@ pub(super) async fn diff(
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ApplyRequest {
-    /// From the workspace, each with all that is below it; all of them when absent
+    /// Paths in the workspace, including everything below them. Default: all paths
     #[serde(default)]
     #[schema(value_type = Option<Vec<String>>)]
     paths: Option<Vec<String>>,
-    /// Replace what has changed in the real directory meanwhile
+    /// Apply even if the real directory has changed meanwhile
     #[serde(default)]
     force: bool,
 }
 
-/// Bring changes to the real directory
+/// Apply changes to the real directory
 ///
-/// What has changed there since the session took it over is named in a refusal
-/// (409 `layer_conflict`), and nothing is applied then, unless `force` says
-/// otherwise.
+/// If a path has changed in the real directory since the session first changed it, nothing is
+/// applied, and the refusal names the path (409 `layer_conflict`). `force` applies anyway.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/apply", tag = "layer", operation_id = "apply_layer",
     params(wire::SessionParam),
@@ -94,13 +93,13 @@ pub(super) async fn apply(
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DiscardRequest {
-    /// From the workspace, each with all that is below it; all of them when absent
+    /// Paths in the workspace, including everything below them. Default: all paths
     #[serde(default)]
     #[schema(value_type = Option<Vec<String>>)]
     paths: Option<Vec<String>>,
 }
 
-/// Drop changes: the session sees the real files again
+/// Discard changes: the session sees the real files again
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/discard", tag = "layer", operation_id = "discard_layer",
     params(wire::SessionParam),

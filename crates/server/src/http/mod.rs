@@ -138,7 +138,7 @@ pub fn router(app: App, patience: Duration) -> Router {
 pub(crate) fn router_with(app: App, mcp: Router<App>, patience: Duration) -> Router {
     let (router, description) = api().split_for_parts();
     let description = description::complete(description);
-    let names = Arc::new(query::Names::of(&description));
+    let names = Arc::new(query::KnownParameters::of(&description));
     router
         .route_layer(middleware::from_fn_with_state(names, query::check))
         .merge(ports::router())

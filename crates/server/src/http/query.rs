@@ -15,9 +15,9 @@ use utoipa::openapi::{OpenApi, RefOr};
 
 /// The parameters of each call.
 #[derive(Debug)]
-pub(super) struct Names(HashMap<String, HashMap<Method, Vec<String>>>);
+pub(super) struct KnownParameters(HashMap<String, HashMap<Method, Vec<String>>>);
 
-impl Names {
+impl KnownParameters {
     pub(super) fn of(description: &OpenApi) -> Self {
         let paths = description.paths.paths.iter();
         Self(paths.map(|(path, item)| (path.clone(), of_path(item))).collect())
@@ -62,7 +62,7 @@ fn of_path(item: &PathItem) -> HashMap<Method, Vec<String>> {
 
 /// Refuses unknown parameters before anything is done.
 pub(super) async fn check(
-    State(names): State<Arc<Names>>,
+    State(names): State<Arc<KnownParameters>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ServiceError> {

@@ -94,13 +94,13 @@ async fn run(
 
 /// Run a command
 ///
-/// Answers with the result, or after `wait` with the run's number (202). With
-/// `Accept: text/event-stream` the run's events are streamed instead.
+/// Returns the result, or after `wait` the run's number (202). With `Accept:
+/// text/event-stream`, streams the run's events instead.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/exec", operation_id = "exec", tag = "runs",
     params(
         wire::SessionParam,
-        ("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "Names this request: one with a key that was used before is answered with that one's run"),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "A key for this request. A request with the same key gets the run of the first one"),
     ),
     request_body = wire::ExecRequest,
     responses(
@@ -118,7 +118,7 @@ pub(super) async fn exec(
     run(app, caller, id, headers, body).await
 }
 
-/// Run code for the value of its last expression; Python unless said otherwise
+/// Run code and return the value of its last expression. Default language: Python
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/eval", operation_id = "eval", tag = "runs",
     params(
@@ -142,13 +142,13 @@ pub(super) async fn eval(
     run(app, caller, id, headers, body).await
 }
 
-/// Run one command in a session of its own, of which nothing is left
+/// Run one command in a temporary session
 ///
-/// With a key, its result is kept for a minute after the answer, and a request that is
-/// repeated is answered with it, also across the death of a server.
+/// With a key, the result is kept for a minute after the answer. A repeated request gets it,
+/// even after a restart of the server.
 #[utoipa::path(
     post, path = "/v1/exec", operation_id = "exec_once", tag = "runs",
-    params(("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "Names this request: one with a key that was used before is answered with that one's result")),
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "A key for this request. A request with the same key gets the result of the first one")),
     request_body = wire::OnceRequest,
     responses((status = 200, body = answer::RunResult))
 )]
@@ -176,7 +176,7 @@ pub(super) async fn once(
     Ok(respond(&RunAnswer::Finished(done), None))
 }
 
-/// The runs of a session, newest last: queued, running and finished ones
+/// List the runs of a session, newest last: queued, running and finished ones
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs", operation_id = "list_runs", tag = "runs",
     params(wire::SessionParam, HistoryQuery),
@@ -191,7 +191,7 @@ pub(super) async fn list(
     app.service.runs(&caller, &id, query.limit.unwrap_or(20)).await.map(Json)
 }
 
-/// The result of a run, now or when it has finished
+/// Get the result of a run
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}", operation_id = "show_run", tag = "runs",
     params(
@@ -224,17 +224,18 @@ pub(super) struct OutputQuery {
     /// stdout (the default) or stderr
     #[param(inline)]
     stream: Option<StreamName>,
-    /// The cursor: `next` of the answer before
+    /// Where to begin: `next` of the previous answer
     #[serde(default, deserialize_with = "wire::number_text")]
     from: Option<u64>,
-    /// Instead of these two: both streams from the `cursor` of another answer on
+    /// Return both streams, from the `cursor` of an earlier answer; replaces `stream` and
+    /// `from`
     #[param(pattern = "^[0-9]{1,19}-[0-9]{1,19}$")]
     cursor: Option<String>,
-    /// Bytes to answer with at the most
+    /// Maximum bytes in the answer
     #[serde(default, deserialize_with = "some_bytes")]
     #[param(minimum = 1)]
     max: Option<u64>,
-    /// How long to wait when there is nothing yet, such as `30s`
+    /// Wait this long for output if there is none, such as `30s`
     #[serde(default, deserialize_with = "wire::span_text")]
     #[param(value_type = Option<wire::Span>)]
     wait: Option<wire::Span>,
@@ -252,7 +253,7 @@ pub(super) enum StreamName {
     Stderr,
 }
 
-/// Of one stream, or of both
+/// One stream, or both
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum OutputAnswer {
@@ -260,9 +261,9 @@ pub(super) enum OutputAnswer {
     Both(answer::Output),
 }
 
-/// Output of a run by cursor, live or later
+/// Read the output of a run, while it is running or later
 ///
-/// Of one stream; with `cursor`, of both, as `stdout` and `stderr`, with the
+/// Returns one stream. With `cursor`, returns both, as `stdout` and `stderr`, and the
 /// `cursor` for the next call.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}/output", operation_id = "read_output", tag = "runs",
@@ -321,7 +322,7 @@ fn both_streams(query: &OutputQuery) -> Result<Option<sessile_gateway::Cursor>, 
     Ok(Some(cursor))
 }
 
-/// Give an interactive run something to read
+/// Send input to an interactive run
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/runs/{run}/input", operation_id = "send_input", tag = "runs",
     params(
@@ -354,7 +355,7 @@ pub(super) fn decode_input(
     }
 }
 
-/// Signal what a run has in the foreground, or what it has left if it has ended
+/// Signal the foreground processes of a run, or what is left of it after its end
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/runs/{run}/signal", operation_id = "signal_run", tag = "runs",
     params(

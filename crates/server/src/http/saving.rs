@@ -30,10 +30,10 @@ pub(super) const LEFT: HeaderName = HeaderName::from_static("sessile-left");
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SaveQuery {
-    /// With the files of the session's directory
+    /// Include the files of the session's directory
     #[serde(default)]
     files: bool,
-    /// Wait for runs that are going, instead of refusing
+    /// Wait for active runs instead of refusing
     #[serde(default)]
     wait: bool,
 }
@@ -42,13 +42,13 @@ pub(super) struct SaveQuery {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SaveRequest {
-    /// In a directory that may be used; a file that is there is replaced
+    /// The path, in an allowed directory; an existing file is replaced
     #[schema(example = "work.sessile")]
     path: String,
-    /// With the files of the session's directory
+    /// Include the files of the session's directory
     #[serde(default)]
     files: bool,
-    /// Wait for runs that are going, instead of refusing
+    /// Wait for active runs instead of refusing
     #[serde(default)]
     wait: bool,
 }
@@ -59,12 +59,11 @@ pub(super) struct SaveRequest {
 #[expect(dead_code, reason = "only described: it is streamed")]
 pub(super) struct SavedFile(Vec<u8>);
 
-/// A session as a file
+/// Download a session as a file
 ///
-/// The body is the file; the headers say in `Sessile-As-Of-Run` the newest run
-/// that is in it, and in `Sessile-Left` how many things could not be carried,
-/// which are listed when it is restored. What the session has in variables and
-/// environment is in it, secrets included.
+/// The body is the file. Headers: `Sessile-As-Of-Run` is the newest run in it, `Sessile-Left`
+/// the number of things that could not be saved; they are listed when it is restored. The
+/// file contains the session's variables and environment, including secrets.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/save", operation_id = "download_session", tag = "saving",
     params(wire::SessionParam, SaveQuery),
@@ -106,7 +105,7 @@ pub(super) fn pieces(file: std::fs::File, guard: StreamGuard) -> Bytes {
     }))
 }
 
-/// Save a session to a file of the server's machine
+/// Save a session to a file on the server's machine
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/save", operation_id = "save_session", tag = "saving",
     params(wire::SessionParam),
@@ -129,34 +128,34 @@ pub(super) async fn save(
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RestoreQuery {
-    /// Run what is in the file, whoever made it
+    /// Trust the file, and run its code
     #[serde(default)]
     trust: bool,
-    /// Go on in this directory, with the saved files if there are any: then it
-    /// must be new or empty. Where the session was when absent, if that may be
+    /// The directory for the session and its saved files. It must be new or empty if there
+    /// are such files. Default: the directory of the saved session, if it is allowed
     cwd: Option<String>,
-    /// What to call it; as the saved one when absent
+    /// The name of the session. Default: the name of the saved one
     #[param(
         min_length = 1,
         max_length = 100,
         pattern = r"^(?!sess_)[\p{Alphabetic}\p{N} _.:/-]+$"
     )]
     name: Option<String>,
-    /// Save the new session in idle time; as the server was told when absent
+    /// Save the new session in idle time. Default: the server's setting
     durable: Option<bool>,
-    /// A file of the server's machine, in the place of a body
+    /// A file on the server's machine, instead of a body
     path: Option<String>,
-    /// End it when the calling process has ended, as for a new session, unless it has
+    /// End the session with the calling process, as for a new session. Ignored if it keeps
     /// the name of the saved one
     #[serde(default)]
     ends_with_caller: bool,
 }
 
-/// Make a session from a saved one
+/// Restore a session
 ///
-/// The body is the file, or `path` names one. Restoring runs code that is in the
-/// file, as the user who runs the server: a file that was not saved from the
-/// same sessions directory is refused (403 `untrusted`) without `trust`.
+/// The body is the file, or `path` names it. Restoring runs code from the file as the
+/// server's user. So a file from another sessions directory is refused (403 `untrusted`)
+/// without `trust`.
 #[utoipa::path(
     post, path = "/v1/restore", operation_id = "restore_session", tag = "saving", params(RestoreQuery),
     request_body(content = SavedFile, content_type = "application/octet-stream"),

@@ -4,7 +4,7 @@ use super::body::{Params, Session};
 use super::stream::{KEEP_ALIVE, failure};
 use super::{App, wire};
 use crate::service::{
-    Beginning, Caller, ErrorCode, RunsFollower, ServiceError, SessionEvent, SessionFollower,
+    Caller, ErrorCode, ReadFrom, RunsFollower, ServiceError, SessionEvent, SessionFollower,
     TranscriptEvent,
 };
 use axum::Extension;
@@ -27,10 +27,10 @@ use utoipa::IntoParams;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventsQuery {
-    /// What the runs write and how they end, too
+    /// Include the output and the end of the runs
     #[serde(default)]
     output: bool,
-    /// With `output`: begin with the newest so many finished runs
+    /// With `output`: begin with this many finished runs
     #[serde(default, deserialize_with = "tail")]
     #[param(minimum = 0, maximum = 1000)]
     tail: Option<u64>,
@@ -40,21 +40,21 @@ fn tail<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
     wire::within_text(d, 0, 1000)
 }
 
-/// The runs of a session as they happen, whoever gave the order
+/// Stream the runs of a session
 ///
-/// First those that are not over. `run` for each when it is accepted, with its
-/// number as id; its own events are at `/v1/sessions/{id}/runs/{run}/events`.
-/// With `output=true` instead, what happens in all of them: `started` with the
-/// command, `stdout`, `stderr`, `exited` with the exit code, and `closed` when
-/// nothing can write any more; `cancelled`, with the `code` and `message` of the
-/// error, for a run that never began or whose end nobody knows. `ended` when the
-/// session has ended or is lost. With `Last-Event-ID` they go on after that event.
+/// Starts with the unfinished runs. Sends `run` for each accepted run of any client, with its
+/// number as id; the run's own events are at `/v1/sessions/{id}/runs/{run}/events`. With
+/// `output=true`, sends the events of all runs instead: `started` with the command, `stdout`,
+/// `stderr`, `exited` with the exit code, and `closed` when nothing can write any more.
+/// `cancelled`, with the `code` and `message` of the error, is for a run that never began or
+/// whose end is unknown. `ended` is sent when the session has ended or is lost.
+/// `Last-Event-ID` continues after that event.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/events", operation_id = "follow_session", tag = "sessions",
     params(
         wire::SessionParam,
         EventsQuery,
-        ("Last-Event-ID" = Option<String>, Header, pattern = r"^[0-9]{1,18}(_[0-9.~qrx]{1,80}){0,100}$", description = "The last event that was seen"),
+        ("Last-Event-ID" = Option<String>, Header, pattern = r"^[0-9]{1,18}(_[0-9.~qrx]{1,80}){0,100}$", description = "The id of the last event that was received"),
     ),
     responses((status = 200, content_type = "text/event-stream", body = wire::ServerSentEvent))
 )]
@@ -68,8 +68,8 @@ pub(super) async fn session_events(
     let guard = app.service.open_stream()?;
     if query.output {
         let beginning = match last_id(&headers)? {
-            Some(position) => Beginning::After(position),
-            None => Beginning::Newest(query.tail.unwrap_or(0)),
+            Some(position) => ReadFrom::After(position),
+            None => ReadFrom::Newest(query.tail.unwrap_or(0)),
         };
         let follower = app.service.follow_session(&caller, &id, beginning, Detail::Output).await?;
         return Ok(respond(stream::unfold(
@@ -132,7 +132,7 @@ async fn accepted(follower: &mut RunsFollower) -> Option<Message> {
             let data = json!(RunRow::from(&*run)).to_string();
             Some(Message::default().id(run.run.to_string()).event("run").data(data))
         }
-        SessionEvent::Happened(entry) => {
+        SessionEvent::NotARun(entry) => {
             let data = json!(RunRow::from(&*entry)).to_string();
             let name = entry.event.as_deref().unwrap_or_default();
             Some(Message::default().id(entry.run.to_string()).event(name).data(data))

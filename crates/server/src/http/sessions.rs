@@ -39,11 +39,11 @@ impl From<wire::StartSession> for StartSession {
 
 /// Start a session
 ///
-/// With a key, a request that is repeated is answered with the session that the first
-/// one has started, also by another server, and across the death of one.
+/// With a key, a repeated request gets the session of the first one, even from another server
+/// or after a restart.
 #[utoipa::path(
     post, path = "/v1/sessions", operation_id = "start_session", tag = "sessions",
-    params(("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "Names this request: one with a key that was used before is answered with that one's session")),
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "A key for this request. A request with the same key gets the session of the first one")),
     request_body = wire::StartSession,
     responses((status = 201, body = answer::Started))
 )]
@@ -81,11 +81,11 @@ pub(super) struct ListQuery {
     /// Only sessions of this status: starting, active, terminated or lost
     #[param(inline)]
     status: Option<Status>,
-    /// Sessions on a page
+    /// Maximum number of sessions
     #[serde(default, deserialize_with = "page")]
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u64>,
-    /// `next` of the page before
+    /// `next` of the previous page
     #[param(value_type = Option<String>, pattern = "^sess_[0-9a-f]{4,64}$")]
     after: Option<SessionId>,
 }
@@ -118,7 +118,7 @@ impl Status {
     }
 }
 
-/// List sessions, newest first, ended ones included
+/// List sessions, newest first, including ended ones
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions", params(ListQuery),
     responses((status = 200, body = answer::SessionPage))
@@ -150,7 +150,7 @@ pub(super) async fn end_all(
     app.service.end_all(&caller).await.map(Json)
 }
 
-/// A session's metadata
+/// Get a session's metadata
 #[utoipa::path(
     get, path = "/v1/sessions/{id}", operation_id = "show_session", tag = "sessions",
     params(wire::SessionParam),
@@ -166,8 +166,8 @@ pub(super) async fn show(
 
 /// Rename a session
 ///
-/// It need not be live. Live sessions of one token have different names (409
-/// `name_taken`); `null` takes the name away.
+/// Ended sessions can be renamed, too. Live sessions of one token need different names (409
+/// `name_taken`). `null` removes the name.
 #[utoipa::path(
     patch, path = "/v1/sessions/{id}", operation_id = "rename_session", tag = "sessions",
     params(wire::SessionParam),
@@ -183,7 +183,7 @@ pub(super) async fn rename(
     app.service.rename(&caller, &id, body.name).await.map(Json)
 }
 
-/// End a session and everything that it started
+/// End a session and everything it started
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}", operation_id = "end_session", tag = "sessions",
     params(wire::SessionParam),
@@ -197,7 +197,7 @@ pub(super) async fn end(
     Ok(Json(answer::Ended::new(app.service.end(&caller, &id).await?)))
 }
 
-/// The state of the live kernels
+/// Get the state of the live kernels
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/state", operation_id = "show_state", tag = "sessions",
     params(wire::SessionParam),
@@ -215,13 +215,13 @@ pub(super) async fn state(
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HistoryQuery {
-    /// The newest so many
+    /// Maximum number; the newest are returned
     #[serde(default, deserialize_with = "entries")]
     #[param(minimum = 0, maximum = 100_000)]
     pub(super) limit: Option<u64>,
 }
 
-/// What was run, newest last
+/// List what was run, newest last
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/history", operation_id = "show_history", tag = "sessions",
     params(wire::SessionParam, HistoryQuery),
@@ -236,7 +236,7 @@ pub(super) async fn history(
     app.service.history(&caller, &id, query.limit.unwrap_or(20)).await.map(Json)
 }
 
-/// Fresh kernels, empty history, same id
+/// Reset a session: new kernels, empty history, same id
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/reset", operation_id = "reset_session", tag = "sessions",
     params(wire::SessionParam),
@@ -255,16 +255,16 @@ pub(super) async fn reset(
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WaitQuery {
-    /// How long to wait for the result, such as `30s`
+    /// Wait this long for the result, such as `30s`
     #[serde(default, deserialize_with = "span_text")]
     #[param(value_type = Option<wire::Span>)]
     pub(super) wait: Option<wire::Span>,
-    /// Bytes of each stream that the answer may carry
+    /// Maximum bytes of each stream in the answer
     #[serde(default, deserialize_with = "wire::number_text")]
     pub(super) max_output: Option<u64>,
 }
 
-/// Interrupt a run, or whatever is running, and keep the state
+/// Interrupt a run, or the current one, and keep the state
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/interrupt", operation_id = "interrupt", tag = "sessions",
     params(wire::SessionParam),

@@ -71,16 +71,16 @@ pub(super) async fn begin(
     Ok(respond(follower, guard, Some(told.continuity)))
 }
 
-/// The events of a run
+/// Stream the events of a run
 ///
-/// `started`, `stdout`, `stderr`, `exited` and `closed`, each with an id; with
-/// `Last-Event-ID` they go on after that one.
+/// `started`, `stdout`, `stderr`, `exited` and `closed`, each with an id. `Last-Event-ID`
+/// continues after that event.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}/events", operation_id = "follow_run", tag = "runs",
     params(
         wire::SessionParam,
         ("run" = u64, Path, description = "The run's number"),
-        ("Last-Event-ID" = Option<String>, Header, pattern = "^[0-9]{1,19}-[0-9]{1,19}-[0-9]{1,19}-[qrxc]$", description = "The last event that was seen"),
+        ("Last-Event-ID" = Option<String>, Header, pattern = "^[0-9]{1,19}-[0-9]{1,19}-[0-9]{1,19}-[qrxc]$", description = "The id of the last event that was received"),
     ),
     responses((status = 200, content_type = "text/event-stream", body = wire::ServerSentEvent))
 )]

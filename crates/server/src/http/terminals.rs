@@ -5,7 +5,7 @@ use super::body::{Body, Params, SessionRun};
 use super::runs::MAX_WAIT_MS;
 use super::wire::{self, Span};
 use crate::keepers::blocking;
-use crate::service::{Caller, ScreenWait, Seen, ServiceError, check_drawable, internal};
+use crate::service::{AwaitedScreen, Caller, ScreenWait, ServiceError, check_drawable, internal};
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -116,7 +116,7 @@ pub(super) struct ScreenQuery {
     #[serde(default, deserialize_with = "wire::span_text")]
     #[param(value_type = Option<Span>)]
     settle: Option<Span>,
-    /// How long to wait at the most; 10 s when absent
+    /// Maximum time to wait. Default: 10 s
     #[serde(default, deserialize_with = "wire::span_text")]
     #[param(value_type = Option<Span>)]
     wait: Option<Span>,
@@ -135,12 +135,12 @@ pub(super) struct KeysRequest {
     #[serde(default)]
     #[schema(nullable)]
     wait_for: Option<String>,
-    /// Then wait until the screen has not changed for this long; without
-    /// `wait_for`, 50 ms when absent
+    /// Then wait until the screen has not changed for this long. Default without `wait_for`:
+    /// 50 ms
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     settle: Option<Span>,
-    /// How long to wait at the most; 10 s when absent
+    /// Maximum time to wait. Default: 10 s
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     wait: Option<Span>,
@@ -155,10 +155,10 @@ fn screen_wait(
     ScreenWait::new(pattern, settle.map(|span| span.0), at_most_ms)
 }
 
-/// What the terminal of a run shows, as a person would see it
+/// Show the terminal of a run as a person would see it
 ///
-/// Now, or when it shows what is waited for; also after the run's end. What
-/// became of a wait is in `wait`, and in the header `Sessile-Wait`.
+/// Returns the screen at once, or when it shows what is waited for; also after the run's end.
+/// `wait` and the header `Sessile-Wait` have the outcome of the wait.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}/screen", operation_id = "show_screen", tag = "terminals",
     params(
@@ -192,7 +192,7 @@ pub(super) async fn screen(
 }
 
 /// Draws on another thread: a large screen takes time.
-async fn picture(seen: Seen, format: Format) -> Result<Response, ServiceError> {
+async fn picture(seen: AwaitedScreen, format: Format) -> Result<Response, ServiceError> {
     match format {
         Format::Json | Format::Text => {}
         Format::Cells | Format::Svg | Format::Png => check_drawable(&seen.view)?,
@@ -221,8 +221,8 @@ async fn picture(seen: Seen, format: Format) -> Result<Response, ServiceError> {
 
 /// Press keys on the terminal of a run
 ///
-/// Answers with the screen after them: when it stands still, or shows what is
-/// waited for. What it showed before does not count.
+/// Returns the screen once it has settled, or shows what is waited for. Only what appears
+/// after the keys counts.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/runs/{run}/keys", operation_id = "press_keys", tag = "terminals",
     params(
@@ -247,7 +247,7 @@ pub(super) async fn keys(
     Ok(Json(Screen::of(&seen.view, seen.awaited)))
 }
 
-/// Give the terminal of a run another size
+/// Resize the terminal of a run
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/runs/{run}/resize", operation_id = "resize_terminal", tag = "terminals",
     params(

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::{Extension, Json};
 use serde_json::Value;
 
-/// The `runtime` tool: its JSON in, its JSON out
+/// Call the `runtime` tool
 #[utoipa::path(
     post, path = "/v1/tools/runtime", operation_id = "call_runtime", tag = "tools",
     request_body = wire::RuntimeRequest,

@@ -31,18 +31,17 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TopQuery {
-    /// The time in which CPU is measured, such as `500ms`; of a stream, the time
-    /// between two events. From `100ms` to `10s`: others are taken for the
-    /// nearest of these
+    /// The time over which CPU is measured, such as `500ms`; in a stream, the time between
+    /// events. Limited to `100ms` … `10s`
     #[serde(default, deserialize_with = "span_text")]
     #[param(value_type = Option<wire::Span>)]
     interval: Option<wire::Span>,
-    /// Ended and lost sessions, too
+    /// Include ended and lost sessions
     #[serde(default)]
     all: bool,
 }
 
-/// What sessions are doing
+/// The activity of sessions
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Top {
     sessions: Vec<Row>,
@@ -55,11 +54,10 @@ impl TopQuery {
     }
 }
 
-/// What sessions are doing: runs, CPU and memory, newest session first
+/// Show runs, CPU and memory of sessions, newest first
 ///
-/// CPU (of one processor) and memory are those of everything that a session has
-/// started. With `Accept: text/event-stream`, the same again and again, each time
-/// as an event `top`.
+/// CPU (of one processor) and memory cover everything that a session has started. With
+/// `Accept: text/event-stream`, streams an event `top` after each interval.
 #[utoipa::path(
     get, path = "/v1/top", operation_id = "top", tag = "sessions", params(TopQuery),
     responses((status = 200, content((Top = "application/json"), (wire::ServerSentEvent = "text/event-stream"))))
@@ -79,7 +77,7 @@ pub(super) async fn top(
     let mut watch = app.service.watch_top(&caller, scope);
     watch.look().await?;
     let interval = query.interval(INTERVAL);
-    let looking = Looking { watch, interval, pause: FIRST.min(interval), _guard: guard };
+    let looking = TopStream { watch, interval, pause: FIRST.min(interval), _guard: guard };
     let events = unfold(Some(looking), |looking| async move {
         let mut looking = looking?;
         let message = looking.next().await;
@@ -90,7 +88,7 @@ pub(super) async fn top(
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
-struct Looking {
+struct TopStream {
     watch: TopWatch,
     interval: Duration,
     /// The time until the next look; the first one is short.
@@ -98,7 +96,7 @@ struct Looking {
     _guard: StreamGuard,
 }
 
-impl Looking {
+impl TopStream {
     async fn next(&mut self) -> Result<Message, ServiceError> {
         tokio::time::sleep(self.pause).await;
         self.pause = self.interval;

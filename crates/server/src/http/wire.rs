@@ -17,32 +17,31 @@ pub(super) use values::{
 };
 use values::{SignalName, language, max_history, run};
 
-/// A session to start. What is absent is as `sessile start` has it.
+/// A new session. Defaults are those of `sessile start`.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StartSession {
     /// bash, sh, dash, zsh, python3 or node, or the path of one
     #[schema(nullable, example = "bash")]
     pub(super) shell: Option<String>,
-    /// A session to begin with the state of, such as `sess_…`, or the name of a
-    /// pool: imports are done, variables are set. History, run numbers, directory
-    /// and settings are the new one's own
+    /// Start with the state of this session (`sess_…`), or of a pool by its name: imports are
+    /// done, variables are set. History, run numbers, directory and settings are new
     #[schema(nullable, min_length = 1)]
     pub(super) from: Option<String>,
-    /// The directory that the session belongs to
+    /// The workspace of the session
     #[schema(nullable)]
     pub(super) workspace: Option<String>,
-    /// The directory to start in; within the workspace if it is relative
+    /// The directory to start in, relative to the workspace
     #[schema(nullable)]
     pub(super) cwd: Option<String>,
     /// Environment variables
     #[serde(default)]
     pub(super) env: Environment,
-    /// End the session after this long without a run, a job in the background,
-    /// or somebody who looks at it; 0: never
+    /// End the session after this long without a run, a background job or an attached client;
+    /// 0: never
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) idle_timeout: Option<Span>,
-    /// Count only runs for `idle_timeout`: neither jobs nor who looks at it
+    /// Count only runs for `idle_timeout`, not jobs or attached clients
     #[serde(default)]
     pub(super) idle_without_runs: bool,
     /// Interrupt a command after this long; 0: never
@@ -55,11 +54,10 @@ pub(super) struct StartSession {
     /// Limits of the session
     #[serde(default)]
     pub(super) limits: SessionLimits,
-    /// Confine it: true, the name of a preset, or a policy. What it may see, touch
-    /// and use is decided by that
+    /// Run it in a sandbox: true, the name of a preset, or a policy
     #[schema(nullable, value_type = Option<SandboxChoice>)]
     pub(super) sandbox: Option<serde_json::Value>,
-    /// What to call it
+    /// Its name
     #[schema(
         nullable,
         min_length = 1,
@@ -67,21 +65,20 @@ pub(super) struct StartSession {
         pattern = r"^(?!sess_)[\p{Alphabetic}\p{N} _.:/-]+$"
     )]
     pub(super) name: Option<String>,
-    /// Take a checkpoint before each run, and keep the last so many: see `…/undo`
+    /// Take a checkpoint before each run, and keep this many: see `…/undo`
     #[serde(default)]
     #[schema(nullable, value_type = Option<AutoCheckpoints>)]
     pub(super) auto: AutoCheckpoints,
-    /// Save it in idle time, so that it goes on after a reboot; as the server
-    /// was told when absent
+    /// Save it in idle time, so that it survives a reboot. Default: the server's setting
     #[schema(nullable)]
     pub(super) durable: Option<bool>,
-    /// End it, and its forks without a name, when the calling process has ended, however that
-    /// ends: for programs on the same machine, over the local server's socket
+    /// End it, and its forks without a name, when the calling process ends for any reason.
+    /// For programs on the same machine, over the local server's socket
     #[serde(default)]
     pub(super) ends_with_caller: bool,
 }
 
-/// A sandbox, said briefly or at length.
+/// A sandbox: a preset or a policy.
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only described: the policy's own reader says what is wrong where")]
@@ -109,7 +106,7 @@ pub(super) struct ExecRequest {
     /// The command or code, any number of lines
     #[schema(example = "x=41; echo $((x+1))")]
     pub(super) command: String,
-    /// bash, sh, zsh, python or node; the session's own when absent
+    /// bash, sh, zsh, python or node. Default: the session's language
     #[serde(default, deserialize_with = "language")]
     #[schema(nullable, value_type = Option<LanguageName>)]
     pub(super) language: Option<Language>,
@@ -117,35 +114,33 @@ pub(super) struct ExecRequest {
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) timeout: Option<Span>,
-    /// Cancel the run if it has not begun after this long, because others are
-    /// ahead of it; 0: never
+    /// Cancel the run if it is still queued after this long; 0: never
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) queue_timeout: Option<Span>,
-    /// Interrupt the command when it has written nothing, and was given no
-    /// input, for this long; 0: never
+    /// Interrupt the command after this long without output or input; 0: never
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) no_output_timeout: Option<Span>,
-    /// Answer after this long even if it is still running
+    /// Return after this long even if it is still running
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) wait: Option<Span>,
-    /// What the command reads on stdin; nothing when absent
+    /// Stdin of the command. Default: empty
     #[serde(default)]
     #[schema(nullable)]
     pub(super) stdin: Option<String>,
-    /// Environment variables for this run alone
+    /// Environment variables for this run only
     #[serde(default)]
     pub(super) env: Environment,
-    /// Bytes of each stream that the answer may carry
+    /// Maximum bytes of each stream in the answer
     #[schema(nullable, value_type = Option<Size>)]
     pub(super) max_output: Option<Size>,
     /// Keep stdin open for `…/input`
     #[serde(default)]
     pub(super) interactive: bool,
-    /// A terminal in the place of stdin, stdout and stderr: true, or its size.
-    /// What it shows is the run's stdout, escape codes included; see `…/screen`
+    /// Use a terminal instead of stdin, stdout and stderr: true, or its size. The run's
+    /// stdout is what the program writes to it, including escape codes; see `…/screen`
     #[serde(default)]
     #[schema(nullable, value_type = Option<Terminal>)]
     pub(super) terminal: Terminal,
@@ -156,18 +151,17 @@ pub(super) struct ExecRequest {
 #[into_params(parameter_in = Path)]
 #[expect(dead_code, reason = "only described: `body::Session` reads it")]
 pub(super) struct SessionParam {
-    /// The session: its id, the beginning of one (four digits or more), or its
-    /// name
+    /// The session: its id, the first four or more digits of the id, or its name
     #[param(example = "sess_1f8a", min_length = 1)]
     id: String,
 }
 
-/// What a session is to be called.
+/// A new name for a session.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RenameRequest {
-    /// 1 to 100 letters, digits, spaces and -_.:/, which do not begin with
-    /// `sess_`; `null` for none
+    /// 1 to 100 letters, digits, spaces and -_.:/, not beginning with `sess_`; `null` removes
+    /// the name
     #[serde(deserialize_with = "Option::deserialize")]
     #[schema(
         required = true,
@@ -190,7 +184,7 @@ pub(super) struct OnceRequest {
     #[serde(default, deserialize_with = "language")]
     #[schema(nullable, value_type = Option<LanguageName>)]
     pub(super) language: Option<Language>,
-    /// What the command reads on stdin
+    /// Stdin of the command
     #[serde(default)]
     #[schema(nullable)]
     pub(super) stdin: Option<String>,
@@ -201,8 +195,8 @@ pub(super) struct OnceRequest {
     #[serde(default)]
     #[schema(nullable)]
     pub(super) cwd: Option<String>,
-    /// A terminal in the place of stdin, stdout and stderr: true, or its size.
-    /// What it shows is the run's stdout, escape codes included
+    /// Use a terminal instead of stdin, stdout and stderr: true, or its size. The run's
+    /// stdout is what the program writes to it, including escape codes
     #[serde(default)]
     #[schema(nullable, value_type = Option<Terminal>)]
     pub(super) terminal: Terminal,
@@ -210,12 +204,11 @@ pub(super) struct OnceRequest {
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) timeout: Option<Span>,
-    /// Interrupt the command when it has written nothing, and was given no
-    /// input, for this long; 0: never
+    /// Interrupt the command after this long without output or input; 0: never
     #[serde(default)]
     #[schema(nullable, value_type = Option<Span>)]
     pub(super) no_output_timeout: Option<Span>,
-    /// Bytes of each stream that the answer may carry
+    /// Maximum bytes of each stream in the answer
     #[schema(nullable, value_type = Option<Size>)]
     pub(super) max_output: Option<Size>,
 }
@@ -240,7 +233,7 @@ pub(super) enum LanguageName {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InterruptRequest {
-    /// The run to interrupt; whatever is running when absent
+    /// The run to interrupt. Default: the current one
     #[serde(default, deserialize_with = "run")]
     #[schema(nullable)]
     pub(super) run: Option<u64>,
@@ -252,10 +245,10 @@ pub(super) struct InputRequest {
     /// Text for the run's stdin
     #[serde(default)]
     pub(super) data: String,
-    /// How `data` is written
+    /// The encoding of `data`
     #[schema(nullable)]
     pub(super) encoding: Option<Encoding>,
-    /// There will be no more
+    /// Close stdin after this
     #[serde(default)]
     pub(super) eof: bool,
 }
@@ -284,13 +277,13 @@ pub(super) struct RuntimeRequest {
     command: String,
     #[schema(required = false)]
     language: LanguageName,
-    /// How many of the newest entries (history)
+    /// Maximum number of entries (history)
     #[schema(required = false)]
     limit: u64,
-    /// The directory whose session is meant
+    /// The directory of the session
     #[schema(required = false)]
     workspace: String,
-    /// Tells several sessions of one workspace apart
+    /// Distinguishes sessions of one workspace
     #[schema(required = false)]
     session_key: String,
     /// Interrupt the command this long after it has begun; 0: never
@@ -306,19 +299,19 @@ pub(super) struct RuntimeRequest {
     stdin: String,
     #[schema(required = false)]
     env: BTreeMap<String, String>,
-    /// Bytes of output in the answer; 16000 if not said
+    /// Bytes of output in the answer. Default: 16000
     #[schema(required = false)]
     max_output: u64,
     /// Output byte for byte, with colours and redrawn progress bars
     #[schema(required = false)]
     raw: bool,
-    /// With what was inherited unchanged (state)
+    /// Include inherited, unchanged variables (state)
     #[schema(required = false)]
     all: bool,
-    /// If this call starts the session: checkpoints taken before runs, and kept
+    /// If this call starts the session: how many checkpoints before runs are kept
     #[schema(required = false, minimum = 1, maximum = 1000)]
     auto: u32,
-    /// auto: with the workspace's files
+    /// auto: include the workspace's files
     #[schema(required = false)]
     auto_files: bool,
 }

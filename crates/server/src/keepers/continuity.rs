@@ -13,7 +13,7 @@ const LOOKED_AT: u64 = 1000;
 const LOST: &str = "lost.json";
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Told {
+struct ReportedLosses {
     /// Lost kernels, each with its last run at that time.
     kernels: BTreeMap<Language, RunNo>,
     /// Runs that were going.
@@ -21,30 +21,30 @@ struct Told {
 }
 
 /// What was kept of a session without a keeper.
-pub(super) struct Before {
+pub(super) struct LostSession {
     as_of_run: Option<RunNo>,
     lost_runs: Vec<RunNo>,
     lost: Vec<String>,
-    ran: Ran,
+    ran: RunsByLanguage,
     /// All lost runs, including those already reported.
     all_lost_runs: BTreeSet<RunNo>,
 }
 
 /// The runs of each kernel.
-type Ran = BTreeMap<Language, BTreeSet<RunNo>>;
+type RunsByLanguage = BTreeMap<Language, BTreeSet<RunNo>>;
 
-impl Before {
+impl LostSession {
     pub(super) fn of(directory: &Directory) -> Self {
         let kernels = directory.state().into_iter().flat_map(|state| state.kernels);
         // The run as of which each kernel comes back, if it does.
         let kept: BTreeMap<Language, Option<RunNo>> =
             kernels.map(|(language, saved)| (language, saved.comes_back_as_of())).collect();
         let history = directory.history().newest(LOOKED_AT);
-        let mut ran = Ran::new();
+        let mut ran = RunsByLanguage::new();
         for entry in history.iter().filter(|entry| entry.event.is_none()) {
             ran.entry(entry.language).or_default().insert(entry.run);
         }
-        let told: Told = directory.read_json(LOST).unwrap_or_default();
+        let told: ReportedLosses = directory.read_json(LOST).unwrap_or_default();
         let rewinds = history.iter().filter(|entry| entry.event.as_deref() == Some("rewind"));
         let rewound = rewinds.map(|entry| entry.run).max().unwrap_or_default();
         let lost = lost(&kept, &ran, &told.kernels, rewound);
@@ -61,7 +61,7 @@ impl Before {
     /// Marks everything lost up to now as reported.
     pub(super) fn remember(&self, directory: &Directory) {
         let last = self.ran.iter().filter_map(|(language, runs)| Some((*language, *runs.last()?)));
-        let told = Told { kernels: last.collect(), runs: self.all_lost_runs.clone() };
+        let told = ReportedLosses { kernels: last.collect(), runs: self.all_lost_runs.clone() };
         // If the write fails, it is reported twice.
         let _ = directory.write_json(LOST, &told);
     }
@@ -80,7 +80,7 @@ impl Before {
 /// more to lose. `rewound`: the last rewind, which took back what is not in the saved states.
 fn lost(
     kept: &BTreeMap<Language, Option<RunNo>>,
-    ran: &Ran,
+    ran: &RunsByLanguage,
     told: &BTreeMap<Language, RunNo>,
     rewound: RunNo,
 ) -> Vec<String> {

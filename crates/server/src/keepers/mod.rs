@@ -5,11 +5,11 @@
 //! one caller at a time and kept for the next, which makes a call one write and one read
 //! without a task in between.
 
+mod ancestry;
 mod continuity;
-mod descent;
 mod link;
 
-pub(crate) use descent::Homes;
+pub(crate) use ancestry::HomeIndex;
 pub(crate) use link::{Link, LinkError};
 
 use crate::metrics::Metrics;
@@ -52,7 +52,7 @@ pub(crate) struct Place {
 impl Place {
     /// Reads the files of the sessions that it was forked from.
     pub(crate) fn new(sessions: &Sessions, directory: Directory, metadata: &Metadata) -> Self {
-        let home = descent::home_on_disk(metadata, sessions);
+        let home = ancestry::home_on_disk(metadata, sessions);
         let id = metadata.session_id.clone();
         let sandbox = crate::service::policy(metadata);
         Self { id, directory, home, sandbox, idle: Mutex::default() }
@@ -61,13 +61,13 @@ impl Place {
 
 /// A session with a connection to its keeper.
 #[derive(Debug)]
-pub(crate) struct Reached {
+pub(crate) struct ConnectedSession {
     pub(crate) place: Arc<Place>,
     pub(crate) continuity: Continuity,
     link: Option<Link>,
 }
 
-impl Reached {
+impl ConnectedSession {
     /// Sends a request to the keeper. If the caller goes away meanwhile, the connection
     /// is dropped, because its next answer would belong to this call.
     pub(crate) async fn call(&mut self, request: Request) -> Result<Answer, ServiceError> {
@@ -87,7 +87,7 @@ impl Reached {
     }
 }
 
-impl Drop for Reached {
+impl Drop for ConnectedSession {
     fn drop(&mut self) {
         if let Some(link) = self.link.take() {
             let mut idle = lock(&self.place.idle);
@@ -135,7 +135,7 @@ impl Keepers {
     }
 
     /// Connects to a session's keeper; restarts the keeper of a lost session.
-    pub(crate) async fn reach(&self, place: Arc<Place>) -> Result<Reached, ServiceError> {
+    pub(crate) async fn reach(&self, place: Arc<Place>) -> Result<ConnectedSession, ServiceError> {
         if let Some(mut reached) = self.reach_idle(&place) {
             reached.continuity = self.untold(&place.id);
             return Ok(reached);
@@ -150,7 +150,7 @@ impl Keepers {
             Err(error) => return Err(error.into()),
         };
         let place = lock(&self.reached).entry(place.id.clone()).or_insert(place).clone();
-        Ok(Reached { place, continuity, link: Some(link) })
+        Ok(ConnectedSession { place, continuity, link: Some(link) })
     }
 
     /// Returns what is to be reported about a live session.
@@ -163,21 +163,25 @@ impl Keepers {
     pub(crate) async fn reach_live(
         &self,
         place: &Arc<Place>,
-    ) -> Result<Option<Reached>, ServiceError> {
+    ) -> Result<Option<ConnectedSession>, ServiceError> {
         let link = match Link::open(place.directory.clone()).await {
             Ok(link) => link,
             Err(LinkError::Gone) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let place = lock(&self.reached).entry(place.id.clone()).or_insert(place.clone()).clone();
-        Ok(Some(Reached { place, continuity: Continuity::Live, link: Some(link) }))
+        Ok(Some(ConnectedSession { place, continuity: Continuity::Live, link: Some(link) }))
     }
 
     /// Reuses an idle connection.
-    pub(crate) fn reach_idle(&self, place: &Arc<Place>) -> Option<Reached> {
+    pub(crate) fn reach_idle(&self, place: &Arc<Place>) -> Option<ConnectedSession> {
         let mut idle = lock(&place.idle);
         let link = std::iter::from_fn(|| idle.pop()).find(Link::is_alive)?;
-        Some(Reached { place: place.clone(), continuity: Continuity::Live, link: Some(link) })
+        Some(ConnectedSession {
+            place: place.clone(),
+            continuity: Continuity::Live,
+            link: Some(link),
+        })
     }
 
     /// Adds a session that was just made.
@@ -215,7 +219,7 @@ impl Keepers {
         let (launcher, directory) = (self.launcher.clone(), place.directory.clone());
         let continuity = blocking(move || {
             // Read before there is a new keeper, which continues the numbering.
-            let before = continuity::Before::of(&directory);
+            let before = continuity::LostSession::of(&directory);
             // If it has moved, this ends it here, and `open` says so.
             if let Err(error) = launcher.learn_of_move(&directory) {
                 let error: &dyn std::error::Error = &error;

@@ -7,7 +7,7 @@
 
 mod fixtures;
 
-use super::Home;
+use super::WorkspaceServices;
 use super::calls::Calls;
 use super::handler::{Handler, Surface};
 use super::http::routed;
@@ -110,7 +110,7 @@ async fn serve(root: &Path, listener: TcpListener) {
     let wait = Duration::from_secs(50);
     let app = App { service: service.clone(), guard: Arc::new(guard), mcp_wait: wait };
     let calls = Arc::new(Calls::default());
-    let home = Arc::new(Home::one(service.clone()));
+    let home = Arc::new(WorkspaceServices::one(service.clone()));
     let (turns, surface) = (Arc::default(), Surface::Http);
     let ours = Handler { home, calls: calls.clone(), turns, wait, surface };
     let mcp = routed(Fixtures { ours }, calls, service.limits().body);

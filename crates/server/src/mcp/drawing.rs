@@ -17,13 +17,13 @@ static TURNS: Semaphore = Semaphore::const_new(2);
 
 /// The result of drawing an SVG.
 #[derive(Debug)]
-pub(super) struct Drawn {
+pub(super) struct DrawnSvg {
     pub(super) picture: Option<Picture>,
     /// What is missing, or why there is no picture.
     pub(super) notes: Vec<String>,
 }
 
-pub(super) async fn draw(program: PathBuf, svg: String) -> Drawn {
+pub(super) async fn draw(program: PathBuf, svg: String) -> DrawnSvg {
     let Ok(_turn) = TURNS.acquire().await else { return failed("the server ends") };
     let drawn = blocking(move || Ok(draw_now(&program, &svg)));
     drawn.await.unwrap_or_else(|error| failed(&error.to_string()))
@@ -39,7 +39,7 @@ fn without_secrets(command: &mut Command) -> &mut Command {
     command.env_clear().envs(inherited)
 }
 
-fn draw_now(program: &Path, svg: &str) -> Drawn {
+fn draw_now(program: &Path, svg: &str) -> DrawnSvg {
     let started = without_secrets(&mut Command::new(program))
         .arg(DRAWER)
         .stdin(Stdio::piped())
@@ -66,7 +66,7 @@ fn draw_now(program: &Path, svg: &str) -> Drawn {
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     if ended.status.success() {
         let notes = lines.map(|line| format!("the picture is incomplete: {line}")).collect();
-        return Drawn { picture: Some(Picture::png(&png)), notes };
+        return DrawnSvg { picture: Some(Picture::png(&png)), notes };
     }
     match ended.status.signal() {
         Some(libc_signal::ALRM | libc_signal::XCPU | libc_signal::KILL) => {
@@ -84,9 +84,9 @@ mod libc_signal {
     pub(super) const XCPU: i32 = 24;
 }
 
-fn failed(why: &str) -> Drawn {
+fn failed(why: &str) -> DrawnSvg {
     let note = format!("the value is an SVG that cannot be drawn: {why}; print it to see its text");
-    Drawn { picture: None, notes: vec![note] }
+    DrawnSvg { picture: None, notes: vec![note] }
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use super::answer::ToolReply;
 use super::calls::{CallName, Calls};
-use super::home::Home;
 use super::progress::Progress;
-use super::tools::{Offer, ToolName};
+use super::tools::{OfferedTools, ToolName};
 use super::turns::{Turn, Turns};
 use super::waiting::Waiter;
+use super::workspace_services::WorkspaceServices;
 use super::{branches, http, runtime, saving, sessions, terminals, watching};
 use crate::service::{Caller, Service, ServiceError};
 use rmcp::handler::server::ServerHandler;
@@ -29,7 +29,7 @@ this client was restarted.";
 /// Answers the calls of all clients.
 #[derive(Clone, Debug)]
 pub(super) struct Handler {
-    pub(super) home: Arc<Home>,
+    pub(super) home: Arc<WorkspaceServices>,
     pub(super) calls: Arc<Calls>,
     pub(super) turns: Arc<Turns>,
     pub(super) wait: Duration,
@@ -40,7 +40,7 @@ pub(super) struct Handler {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Surface {
     /// From the user's own client.
-    Stdio(Offer),
+    Stdio(OfferedTools),
     /// From the caller that the request names.
     Http,
 }
@@ -49,7 +49,7 @@ pub(super) enum Surface {
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) caller: Caller,
-    pub(super) offer: Offer,
+    pub(super) offer: OfferedTools,
     /// Distinguishes it from other clients with the same token.
     pub(super) name: Option<String>,
 }
@@ -146,7 +146,7 @@ impl ServerHandler for Handler {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        Offer::All.find(name).map(ToolName::definition)
+        OfferedTools::All.find(name).map(ToolName::definition)
     }
 
     async fn call_tool(

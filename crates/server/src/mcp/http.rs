@@ -7,8 +7,8 @@
 
 use super::calls::Calls;
 use super::handler::{Client, Handler, Surface};
-use super::listened::complaint;
-use super::{Home, Offer};
+use super::inspected_input::complaint;
+use super::{OfferedTools, WorkspaceServices};
 use crate::http::App;
 use crate::service::{Caller, ErrorCode, ServiceError, internal};
 use axum::body::{Body, to_bytes};
@@ -53,7 +53,7 @@ struct Cancelled {
 pub(crate) fn router(app: &App) -> Router<App> {
     let calls = Arc::new(Calls::default());
     let handler = Handler {
-        home: Arc::new(Home::one(app.service.clone())),
+        home: Arc::new(WorkspaceServices::one(app.service.clone())),
         calls: calls.clone(),
         turns: Arc::default(),
         wait: app.mcp_wait,
@@ -143,12 +143,12 @@ pub(super) fn client(parts: &Parts) -> Option<Client> {
 }
 
 /// Returns the tools that a client wants, by `?tools=`.
-fn offer(parts: &Parts) -> Result<Offer, ServiceError> {
+fn offer(parts: &Parts) -> Result<OfferedTools, ServiceError> {
     let query = parts.uri.query().unwrap_or_default().split('&');
     let Some(wanted) = query.filter_map(|pair| pair.strip_prefix("tools=")).next_back() else {
-        return Ok(Offer::Runtime);
+        return Ok(OfferedTools::Runtime);
     };
-    Offer::named(wanted).ok_or_else(|| {
+    OfferedTools::named(wanted).ok_or_else(|| {
         let message = format!("tools must be runtime, sessions or all, not {wanted}");
         ServiceError::new(ErrorCode::BadRequest, message)
     })

@@ -5,9 +5,9 @@ use super::waiting::{Outcome, Waiter};
 use crate::service::{Service, ServiceError, Watch};
 use serde_json::{Map, Value};
 use sessile_gateway::answer::{self, Job, OutputSoFar};
-use sessile_gateway::text::{self, Sizing, Written};
+use sessile_gateway::text::{self, Sizing, StreamFrom};
 use sessile_gateway::tool::answers::{Jobs, Signal, Success};
-use sessile_gateway::tool::{Feed, Recipient};
+use sessile_gateway::tool::{RunInput, SignalTarget};
 use sessile_protocol::{ReadOutput, SessionId};
 
 /// How many finished runs are listed beside the running ones.
@@ -19,10 +19,10 @@ pub(super) async fn feed(
     service: &Service,
     waiter: &Waiter<'_>,
     session: &SessionId,
-    feed: Feed,
+    feed: RunInput,
 ) -> Result<Outcome, ServiceError> {
     waiter.check()?;
-    let Feed { run, text, eof } = feed;
+    let RunInput { run, text, eof } = feed;
     // Beyond all bytes: the answer says where the streams end.
     let end = ReadOutput {
         stdout_from: u64::MAX,
@@ -41,8 +41,8 @@ pub(super) async fn feed(
 pub(super) fn so_far(watch: &Watch, sizing: &Sizing) -> OutputSoFar {
     let (stdout, stderr) = watch.views();
     let [stdout_from, stderr_from] = watch.first();
-    let stdout = Written { view: &stdout, first: stdout_from };
-    let stderr = Written { view: &stderr, first: stderr_from };
+    let stdout = StreamFrom { view: &stdout, first: stdout_from };
+    let stderr = StreamFrom { view: &stderr, first: stderr_from };
     let so_far = OutputSoFar::sized(watch.run, stdout, stderr, sizing);
     let (waiting_for_input, queued) = (watch.waiting_for_input, watch.queued.clone());
     OutputSoFar { waiting_for_input, queued, ..so_far }
@@ -52,14 +52,14 @@ pub(super) async fn signal(
     service: &Service,
     waiter: &Waiter<'_>,
     session: &SessionId,
-    recipient: Recipient,
+    recipient: SignalTarget,
     signal: i32,
 ) -> Result<ToolReply, ServiceError> {
     let (processes, run, pid) = match recipient {
-        Recipient::Run(run) => {
+        SignalTarget::Run(run) => {
             (service.signal(waiter.caller, session, run, signal).await?, Some(run), None)
         }
-        Recipient::Job(pid) => {
+        SignalTarget::Job(pid) => {
             (service.signal_job(waiter.caller, session, pid, signal).await?, None, Some(pid))
         }
     };

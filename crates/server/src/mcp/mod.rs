@@ -13,10 +13,9 @@ mod calls;
 mod conformance;
 mod drawing;
 mod handler;
-mod home;
 mod http;
+mod inspected_input;
 mod interaction;
-mod listened;
 mod pictures;
 mod progress;
 mod runtime;
@@ -28,10 +27,11 @@ mod tools;
 mod turns;
 mod waiting;
 mod watching;
+mod workspace_services;
 
 pub use drawing::DRAWER;
-pub use home::Home;
 pub use stdio::serve;
-pub use tools::Offer;
+pub use tools::OfferedTools;
+pub use workspace_services::WorkspaceServices;
 
 pub(crate) use http::router;

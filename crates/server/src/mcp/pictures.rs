@@ -51,7 +51,7 @@ pub(crate) async fn of(done: &Completed, program: &Path) -> Pictures {
         return Pictures { list: encoded(&forms), ..Pictures::default() };
     }
     if !forms.contains_key(SVG)
-        && let Some(printed) = Printed::of(&done.stdout)
+        && let Some(printed) = PrintedPicture::of(&done.stdout)
     {
         return printed.pictures(program).await;
     }
@@ -70,7 +70,7 @@ pub(crate) async fn of(done: &Completed, program: &Path) -> Pictures {
 
 /// A picture that is all of a run's output.
 #[derive(Debug, PartialEq, Eq)]
-enum Printed {
+enum PrintedPicture {
     Encoded { kind: &'static str, bytes: Vec<u8> },
     Svg(String),
 }
@@ -78,7 +78,7 @@ enum Printed {
 /// Size limit of a printed picture: a larger one would not fit into a message.
 const MOST_PRINTED: u64 = 300_000;
 
-impl Printed {
+impl PrintedPicture {
     /// Recognizes a picture by its first bytes.
     fn of(stdout: &StreamView) -> Option<Self> {
         if stdout.dropped() > 0 || stdout.total > MOST_PRINTED {
@@ -148,11 +148,11 @@ mod tests {
         let of = |bytes: &[u8]| {
             let total = bytes.len() as u64;
             let view = StreamView { head: bytes.to_vec(), tail: Vec::new(), total, stored: total };
-            Printed::of(&view)
+            PrintedPicture::of(&view)
         };
         let kind = |bytes: &[u8]| match of(bytes) {
-            Some(Printed::Encoded { kind, .. }) => kind,
-            Some(Printed::Svg(_)) => "svg",
+            Some(PrintedPicture::Encoded { kind, .. }) => kind,
+            Some(PrintedPicture::Svg(_)) => "svg",
             None => "none",
         };
         assert_eq!(kind(b"\x89PNG\r\n\x1a\n..."), "image/png");

@@ -1,23 +1,23 @@
 //! The `runtime` tool.
 
 use super::answer::{ToolReply, of_session};
-use super::home::Home;
 use super::pictures::{self, Pictures};
 use super::waiting::{Outcome, Waiter};
+use super::workspace_services::WorkspaceServices;
 use super::{branches, interaction};
 use crate::service::{Service, ServiceError, ToolAnswer};
 use serde_json::{Map, Value};
 use sessile_gateway::answer;
 use sessile_gateway::text::{self, OutputOptions, Rest, Sizing};
 use sessile_gateway::tool::answers::{Failed, Finished, Interrupt, Read, Success};
-use sessile_gateway::tool::{self, Action, Call, NextCall, Order, Piece, Shape, Stream};
+use sessile_gateway::tool::{self, Action, Call, NextCall, Order, Piece, RunAction, Stream};
 use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
 
 /// How long the first request waits for a run's end, so that most commands take one round trip.
 const QUICK_MS: u64 = 100;
 
 pub(super) async fn answer(
-    home: &Home,
+    home: &WorkspaceServices,
     waiter: &Waiter<'_>,
     arguments: Map<String, Value>,
 ) -> Result<ToolReply, ServiceError> {
@@ -60,9 +60,9 @@ async fn begin(
         }
         ToolAnswer::Running { session, run, answer } => {
             let shape = match request.action {
-                Action::Eval(_) => Shape::Eval,
+                Action::Eval(_) => RunAction::Eval,
                 Action::Exec(_) | Action::State(_) | Action::Reset | Action::History { .. } => {
-                    Shape::Exec
+                    RunAction::Exec
                 }
             };
             let outcome = waiter.wait(service, session.clone(), run).await?;
@@ -82,7 +82,7 @@ pub(super) fn sizing(options: OutputOptions, again: &NextCall) -> Sizing {
     Sizing { options, rest: Rest::Call(again.clone()) }
 }
 
-fn render(outcome: &Outcome, shape: Shape, sizing: &Sizing) -> Map<String, Value> {
+fn render(outcome: &Outcome, shape: RunAction, sizing: &Sizing) -> Map<String, Value> {
     match outcome {
         Outcome::Finished(done) => answer::fields(&Finished::of(done, shape, sizing)),
         Outcome::Running(watch) => answer::fields(&Success::of(interaction::so_far(watch, sizing))),
@@ -113,9 +113,9 @@ async fn come_back(
         }
         Order::Interrupt(run) => interrupt(service, waiter, session, run).await,
         Order::Read(piece) => read(service, waiter, session, piece, again).await,
-        Order::Feed(feed) => {
+        Order::RunInput(feed) => {
             let outcome = interaction::feed(service, waiter, session, feed).await?;
-            let mut exact = render(&outcome, Shape::Exec, sizing);
+            let mut exact = render(&outcome, RunAction::Exec, sizing);
             of_session(&mut exact, session);
             let text = text::tell(&exact, again);
             Ok(ToolReply::of(exact, text))

@@ -1,7 +1,7 @@
 //! The tools that name sessions.
 
 use super::answer::{ToolReply, of_session};
-use super::terminals::Begun;
+use super::terminals::TerminalStart;
 use super::waiting::{Outcome, Waiter};
 use super::{branches, interaction, pictures, runtime, terminals};
 use crate::service::{
@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use sessile_gateway::answer::{self, Ended, RunResult, Started};
 use sessile_gateway::text::{self, Sizing};
 use sessile_gateway::tool::{
-    self, Extent, NextCall, Order, Run, SessionCall, SessionList, SessionStart, Wanted, all_of,
-    session_of, terminal_of,
+    self, NextCall, Order, Run, SessionAction, SessionCall, SessionList, SessionStart, StateExtent,
+    all_of, session_of, terminal_of,
 };
 use sessile_protocol::{Completed, Exec, Language, SessionId};
 
@@ -72,7 +72,7 @@ pub(super) async fn state(
     arguments: &Map<String, Value>,
 ) -> Result<ToolReply, ServiceError> {
     let session = session_of(arguments)?;
-    let extent = if all_of(arguments)? { Extent::All } else { Extent::Own };
+    let extent = if all_of(arguments)? { StateExtent::All } else { StateExtent::Own };
     let (kernels, history) =
         service.state_with_changes(waiter.caller, &session, tool::STATE_HISTORY).await?;
     let mut exact = answer::fields(&tool::State::of(kernels, history, extent));
@@ -129,38 +129,38 @@ pub(super) async fn exec(
 ) -> Result<ToolReply, ServiceError> {
     let SessionCall { session, wanted, output } = SessionCall::from_arguments(arguments)?;
     let again = NextCall::session(session.as_str());
-    let told = Telling { sizing: runtime::sizing(output, &again), again };
+    let told = RunReport { sizing: runtime::sizing(output, &again), again };
     match wanted {
-        Wanted::New(run, language) => match terminal_of(arguments)? {
+        SessionAction::New(run, language) => match terminal_of(arguments)? {
             Some(size) => {
                 let exec = Exec { language, terminal: Some(size), ..run.order() };
                 match terminals::begin(service, waiter, &session, exec).await? {
-                    Begun::Shown(told) => Ok(told),
-                    Begun::Finished(done, revived) => {
+                    TerminalStart::ShownStream(told) => Ok(told),
+                    TerminalStart::Finished(done, revived) => {
                         Ok(told.tell(service, Outcome::Finished(done), revived).await)
                     }
                 }
             }
             None => begin(service, waiter, &session, (&run, language), &told).await,
         },
-        Wanted::Earlier(Order::Wait(run, _)) => {
+        SessionAction::Earlier(Order::Wait(run, _)) => {
             let outcome = waiter.wait(service, session.clone(), run).await?;
             Ok(tell_earlier(service, waiter, outcome, &told).await)
         }
-        Wanted::Earlier(Order::Interrupt(run)) => {
+        SessionAction::Earlier(Order::Interrupt(run)) => {
             runtime::interrupt(service, waiter, &session, run).await
         }
-        Wanted::Earlier(Order::Read(piece)) => {
+        SessionAction::Earlier(Order::Read(piece)) => {
             runtime::read(service, waiter, &session, piece, &told.again).await
         }
-        Wanted::Earlier(Order::Feed(feed)) => {
+        SessionAction::Earlier(Order::RunInput(feed)) => {
             let outcome = interaction::feed(service, waiter, &session, feed).await?;
             Ok(tell_earlier(service, waiter, outcome, &told).await)
         }
-        Wanted::Earlier(Order::Signal(recipient, signal)) => {
+        SessionAction::Earlier(Order::Signal(recipient, signal)) => {
             interaction::signal(service, waiter, &session, recipient, signal).await
         }
-        Wanted::Earlier(Order::Jobs) => interaction::jobs(service, waiter, &session).await,
+        SessionAction::Earlier(Order::Jobs) => interaction::jobs(service, waiter, &session).await,
     }
 }
 
@@ -169,7 +169,7 @@ async fn begin(
     waiter: &Waiter<'_>,
     session: &SessionId,
     (run, language): (&Run, Option<Language>),
-    told: &Telling,
+    told: &RunReport,
 ) -> Result<ToolReply, ServiceError> {
     waiter.check()?;
     let mut exec = run.order();
@@ -192,7 +192,7 @@ async fn tell_earlier(
     service: &Service,
     waiter: &Waiter<'_>,
     outcome: Outcome,
-    told: &Telling,
+    told: &RunReport,
 ) -> ToolReply {
     if let Outcome::Running(watch) = &outcome
         && let Some(shown) = terminals::shown(service, waiter, &watch.session, watch.run).await
@@ -203,12 +203,12 @@ async fn tell_earlier(
 }
 
 /// How a run is reported: how much of it, and which call returns to it.
-struct Telling {
+struct RunReport {
     sizing: Sizing,
     again: NextCall,
 }
 
-impl Telling {
+impl RunReport {
     /// Replies with a run in the form of `sessile exec`.
     async fn tell(
         &self,

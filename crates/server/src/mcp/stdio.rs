@@ -2,8 +2,8 @@
 
 use super::calls::Calls;
 use super::handler::{Handler, Surface};
-use super::listened::Listened;
-use super::{Home, Offer};
+use super::inspected_input::InspectedInput;
+use super::{OfferedTools, WorkspaceServices};
 use rmcp::model::ErrorData;
 use rmcp::service::{
     RoleServer, RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server,
@@ -20,12 +20,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 const LONGEST: usize = 48 << 20;
 
 /// Messages, with an error to the client for each invalid line.
-struct Complaining<T> {
+struct WithErrors<T> {
     lines: T,
     complaints: UnboundedReceiver<String>,
 }
 
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Complaining<T> {
+impl<T: Transport<RoleServer>> Transport<RoleServer> for WithErrors<T> {
     type Error = T::Error;
 
     fn send(
@@ -59,7 +59,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Complaining<T> {
 ///
 /// # Errors
 /// When the client does not speak MCP.
-pub async fn serve(home: Home, offer: Offer, wait: Duration) -> io::Result<()> {
+pub async fn serve(home: WorkspaceServices, offer: OfferedTools, wait: Duration) -> io::Result<()> {
     let handler = Handler {
         home: Arc::new(home),
         calls: Arc::new(Calls::default()),
@@ -68,10 +68,10 @@ pub async fn serve(home: Home, offer: Offer, wait: Duration) -> io::Result<()> {
         surface: Surface::Stdio(offer),
     };
     let (stdin, stdout) = stdio_pipes();
-    let (stdin, complaints) = Listened::new(stdin, handler.calls.clone(), LONGEST);
+    let (stdin, complaints) = InspectedInput::new(stdin, handler.calls.clone(), LONGEST);
     let lines =
         AsyncRwTransport::<RoleServer, _, _>::new(stdin, stdout).with_max_line_length(LONGEST);
-    match serve_server(handler, Complaining { lines, complaints }).await {
+    match serve_server(handler, WithErrors { lines, complaints }).await {
         Ok(running) => {
             running.waiting().await.map_err(io::Error::other)?;
             Ok(())

@@ -5,13 +5,13 @@ use super::pictures::Picture;
 use super::waiting::{Waiter, cancelled};
 use crate::keepers::blocking;
 use crate::service::{
-    Awaited, RunAnswer, RunOrder, ScreenWait, Seen, Service, ServiceError, WithContinuity,
+    AwaitedScreen, RunAnswer, RunOrder, ScreenWait, Service, ServiceError, WaitFor, WithContinuity,
     check_drawable, internal,
 };
 use serde_json::{Map, Value, json};
 use sessile_gateway::answer;
 use sessile_gateway::text;
-use sessile_gateway::tool::{KeysCall, Look, ResizeCall, ScreenCall};
+use sessile_gateway::tool::{KeysCall, ResizeCall, ScreenCall, ScreenForm};
 use sessile_protocol::{Completed, Exec, RunNo, RunPhase, SessionId};
 use sessile_terminal::render;
 use std::time::Duration;
@@ -27,10 +27,10 @@ const BEGINNING: Duration = Duration::from_secs(1);
 
 /// The state of a command with a terminal after its start.
 #[derive(Debug)]
-pub(super) enum Begun {
+pub(super) enum TerminalStart {
     /// With a note on what became of its session.
     Finished(Box<Completed>, Option<String>),
-    Shown(ToolReply),
+    ShownStream(ToolReply),
 }
 
 /// Begins a command with a terminal. Returns its result if it ends at once, and otherwise
@@ -40,7 +40,7 @@ pub(super) async fn begin(
     waiter: &Waiter<'_>,
     session: &SessionId,
     mut exec: Exec,
-) -> Result<Begun, ServiceError> {
+) -> Result<TerminalStart, ServiceError> {
     waiter.check()?;
     exec.until_input = true;
     let order = RunOrder { exec, wait_ms: Some(milliseconds(waiter.left().min(BEGINNING))) };
@@ -48,13 +48,13 @@ pub(super) async fn begin(
     waiter.turn.pass_on();
     let revived = continuity.previous().map(answer::revival);
     let run = match answer {
-        RunAnswer::Finished(done) => return Ok(Begun::Finished(done, revived)),
+        RunAnswer::Finished(done) => return Ok(TerminalStart::Finished(done, revived)),
         RunAnswer::Running { run, .. } => run,
     };
     let wait = screen_wait(waiter, None, None, None)?;
     let seen =
         while_wanted(waiter, run, service.screen(waiter.caller, session, run, &wait)).await?;
-    let mut told = tell(service, waiter, session, seen, Look::Text).await?;
+    let mut told = tell(service, waiter, session, seen, ScreenForm::Text).await?;
     if let Some(revived) = revived {
         told.text = format!("{revived}\n{}", told.text);
     }
@@ -64,7 +64,7 @@ pub(super) async fn begin(
             "\nIt goes on. Press keys with session_keys, look again with session_screen: {call}"
         ));
     }
-    Ok(Begun::Shown(told))
+    Ok(TerminalStart::ShownStream(told))
 }
 
 pub(super) async fn screen(
@@ -108,7 +108,7 @@ pub(super) async fn resize(
     let wait = screen_wait(waiter, None, None, None)?;
     let seen =
         while_wanted(waiter, run, service.screen(waiter.caller, &session, run, &wait)).await?;
-    tell(service, waiter, &session, seen, Look::Text).await
+    tell(service, waiter, &session, seen, ScreenForm::Text).await
 }
 
 /// Returns the current screen of a run with a terminal.
@@ -119,7 +119,7 @@ pub(super) async fn shown(
     run: RunNo,
 ) -> Option<ToolReply> {
     let seen = service.screen(waiter.caller, session, run, &ScreenWait::default()).await.ok()?;
-    tell(service, waiter, session, seen, Look::Text).await.ok()
+    tell(service, waiter, session, seen, ScreenForm::Text).await.ok()
 }
 
 /// Returns the wait that the model wants; by default, until the screen is unchanged.
@@ -138,8 +138,8 @@ fn screen_wait(
 async fn while_wanted(
     waiter: &Waiter<'_>,
     run: RunNo,
-    look: impl Future<Output = Result<Seen, ServiceError>>,
-) -> Result<Seen, ServiceError> {
+    look: impl Future<Output = Result<AwaitedScreen, ServiceError>>,
+) -> Result<AwaitedScreen, ServiceError> {
     tokio::select! {
         biased;
         () = waiter.call.cancelled() => Err(cancelled(&format!("cancelled; run {run} goes on"))),
@@ -152,23 +152,23 @@ async fn tell(
     service: &Service,
     waiter: &Waiter<'_>,
     session: &SessionId,
-    seen: Seen,
-    look: Look,
+    seen: AwaitedScreen,
+    look: ScreenForm,
 ) -> Result<ToolReply, ServiceError> {
     let run = seen.view.run;
     let mut exact = answer::fields(&answer::Screen::of(&seen.view, seen.awaited));
     of_session(&mut exact, session);
     let mut exit_code = None;
     if seen.view.phase >= RunPhase::Exited {
-        let done = service.finished(waiter.caller, session, run, 0, 0, Awaited::Result).await;
+        let done = service.finished(waiter.caller, session, run, 0, 0, WaitFor::Result).await;
         exit_code = done.ok().flatten().map(|done| done.exit_code);
         exact.extend(exit_code.map(|code| ("exit_code".to_owned(), code.into())));
     }
     let text = text::terminal(&seen.view, seen.awaited, exit_code, text::LIMIT);
     let told = ToolReply::of(exact, text);
     match look {
-        Look::Text => Ok(told),
-        Look::Picture => {
+        ScreenForm::Text => Ok(told),
+        ScreenForm::Picture => {
             check_drawable(&seen.view)?;
             let drawn = blocking(move || {
                 render::png(&seen.view.screen).map_err(|error| internal(&error.to_string()))

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 /// Which tools are offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub enum OfferedTools {
     /// One tool, with a session for each workspace, made when it is needed.
     Runtime,
     /// A tool for each operation on sessions.
@@ -59,7 +59,7 @@ const SESSIONS: [ToolName; 20] = [
     ToolName::SessionList,
 ];
 
-impl Offer {
+impl OfferedTools {
     pub(super) fn tools(self) -> Vec<ToolName> {
         match self {
             Self::Runtime => vec![ToolName::Runtime],

@@ -4,7 +4,7 @@ use super::calls::OpenCall;
 use super::pictures::{self, Pictures};
 use super::progress::{INTERVAL, Progress};
 use super::turns::Turn;
-use crate::service::{Awaited, Caller, ErrorCode, Service, ServiceError, Watch};
+use crate::service::{Caller, ErrorCode, Service, ServiceError, WaitFor, Watch};
 use sessile_gateway::tool::MAX_OUTPUT;
 use sessile_protocol::{Completed, RunNo, SessionId};
 use std::time::{Duration, Instant};
@@ -88,7 +88,7 @@ impl Waiter<'_> {
                     return Ok(Outcome::Cancelled(run));
                 }
                 () = self.call.hurried() => None,
-                finished = service.finished(self.caller, &watch.session, run, ms, MAX_OUTPUT, Awaited::ResultOrInput) => finished?,
+                finished = service.finished(self.caller, &watch.session, run, ms, MAX_OUTPUT, WaitFor::ResultOrInput) => finished?,
             };
             if let Some(done) = finished {
                 return Ok(Outcome::Finished(done));

@@ -3,12 +3,12 @@
 use super::answer::{ToolReply, of_session};
 use super::runtime;
 use super::waiting::Waiter;
-use crate::service::{Awaited, Beginning, Scope, Service, ServiceError, TranscriptEvent};
+use crate::service::{ReadFrom, Scope, Service, ServiceError, TranscriptEvent, WaitFor};
 use serde_json::{Map, Value, json};
 use sessile_client::top::FIRST;
 use sessile_gateway::answer::{self, OutputSoFar, RunResult, RunRow};
 use sessile_gateway::following::{Detail, Event, Position};
-use sessile_gateway::text::{self, OutputOptions, Sizing, Written};
+use sessile_gateway::text::{self, OutputOptions, Sizing, StreamFrom};
 use sessile_gateway::tool::{NextCall, SessionLogs, all_of};
 use sessile_protocol::{ReadOutput, RunNo, SessionId, StreamView};
 
@@ -79,7 +79,7 @@ async fn await_end(
     session: &SessionId,
     after: Position,
 ) -> Result<(), ServiceError> {
-    let beginning = Beginning::After(after);
+    let beginning = ReadFrom::After(after);
     let mut follower =
         service.follow_session(waiter.caller, session, beginning, Detail::Ends).await?;
     loop {
@@ -91,7 +91,7 @@ async fn await_end(
                     Event::Ended(_)
                     | Event::Cancelled { .. }
                     | Event::Closed(_)
-                    | Event::Happened(_),
+                    | Event::NotARun(_),
                 ),
             ) => return Ok(()),
             Some(TranscriptEvent::Run(Event::Began(_) | Event::Output { .. } | Event::Left(_))) => {
@@ -135,12 +135,12 @@ async fn with_output(
     if listed.event.is_some() {
         return Ok(fields);
     }
-    let done = service.finished(waiter.caller, session, run, 0, OUTPUT, Awaited::Result).await;
+    let done = service.finished(waiter.caller, session, run, 0, OUTPUT, WaitFor::Result).await;
     let written = match done {
         Ok(Some(done)) => answer::fields(&RunResult::sized(&done, sizing, false)),
         Ok(None) => {
             let (stdout, stderr) = latest(service, waiter, session, run).await?;
-            let (stdout, stderr) = (Written::whole(&stdout), Written::whole(&stderr));
+            let (stdout, stderr) = (StreamFrom::whole(&stdout), StreamFrom::whole(&stderr));
             answer::fields(&OutputSoFar::sized(run, stdout, stderr, sizing))
         }
         // It was dropped from the history meanwhile.

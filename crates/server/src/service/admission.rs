@@ -105,13 +105,13 @@ pub(crate) struct Caller {
     pub(crate) token: Option<String>,
     /// Directories that the token is limited to.
     pub(crate) workspaces: Option<Vec<PathBuf>>,
-    pub(crate) bounds: Bounds,
-    pub(crate) moved: Moved,
+    pub(crate) bounds: RequiredSandbox,
+    pub(crate) moved: IfMoved,
 }
 
 /// What to do with a requested session that another machine has taken up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Moved {
+pub(crate) enum IfMoved {
     /// Take it up again: a client wants it here.
     #[default]
     TakeUp,
@@ -121,7 +121,7 @@ pub(crate) enum Moved {
 
 /// The minimum sandbox of a caller's sessions.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Bounds {
+pub(crate) enum RequiredSandbox {
     /// The server's own.
     #[default]
     Servers,
@@ -134,26 +134,31 @@ pub(crate) enum Bounds {
 impl Caller {
     /// Returns a caller who may do everything.
     pub(crate) fn owner() -> Self {
-        Self { token: None, workspaces: None, bounds: Bounds::Servers, moved: Moved::TakeUp }
+        Self {
+            token: None,
+            workspaces: None,
+            bounds: RequiredSandbox::Servers,
+            moved: IfMoved::TakeUp,
+        }
     }
 
     /// Returns the same caller, who leaves sessions to the machine that has taken them up.
     pub(crate) fn staying(self) -> Self {
-        Self { moved: Moved::Leave, ..self }
+        Self { moved: IfMoved::Leave, ..self }
     }
 
     /// Returns the server as a caller, on its own behalf.
     pub(crate) fn server() -> Self {
-        Self { bounds: Bounds::None, ..Self::owner() }
+        Self { bounds: RequiredSandbox::None, ..Self::owner() }
     }
 
     /// Returns the token's own bound; the outer `None` if the server's bound does not
     /// apply either.
     pub(super) fn own_bound(&self) -> Option<Option<&Arc<Policy>>> {
         match &self.bounds {
-            Bounds::Servers => Some(None),
-            Bounds::And(policy) => Some(Some(policy)),
-            Bounds::None => None,
+            RequiredSandbox::Servers => Some(None),
+            RequiredSandbox::And(policy) => Some(Some(policy)),
+            RequiredSandbox::None => None,
         }
     }
 

@@ -4,7 +4,7 @@
 //! the keeper, and with it its request.
 
 use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity};
-use crate::keepers::{Reached, blocking};
+use crate::keepers::{ConnectedSession, blocking};
 use sessile_gateway::tool::Target;
 use sessile_protocol::{
     Answer, CheckpointView, DropCheckpoints, ForkOrder, ForkedView, NewCheckpoint, Request, Rewind,
@@ -27,14 +27,14 @@ impl Service {
         let directory = reached.place.directory.clone();
         let (sessions, names) = (self.keepers.sessions().clone(), order.names());
         // Held until others can see that the forks have these names.
-        let (owner, _reserved) = blocking(move || {
+        let (owner, _reservation) = blocking(move || {
             let owner = directory.metadata()?.owner;
             let reserved = sessions.reserve_names(&names, owner.as_deref())?;
             Ok((owner, reserved))
         })
         .await?;
         let count = u64::from(order.count);
-        let _room = self.admit_sessions(owner.as_deref(), count).await?;
+        let _reservation = self.admit_sessions(owner.as_deref(), count).await?;
         let view = match self.fork_confined(&reached, &order).await? {
             Some(view) => view,
             None => {
@@ -52,7 +52,7 @@ impl Service {
     /// requested.
     async fn fork_confined(
         &self,
-        reached: &Reached,
+        reached: &ConnectedSession,
         order: &ForkOrder,
     ) -> Result<Option<Box<ForkedView>>, ServiceError> {
         let launcher = self.keepers.launcher().clone();
@@ -173,7 +173,7 @@ impl Service {
         &self,
         caller: &Caller,
         id: &SessionId,
-    ) -> Result<Option<Reached>, ServiceError> {
+    ) -> Result<Option<ConnectedSession>, ServiceError> {
         match self.reach(caller, id).await {
             Ok(reached) => Ok(Some(reached)),
             Err(error) if error.code == ErrorCode::SessionEnded => Ok(None),

@@ -6,7 +6,7 @@
 //! event was taken, so a slow reader costs nothing.
 
 use super::{Caller, ErrorCode, Service, ServiceError};
-use crate::keepers::{Reached, blocking};
+use crate::keepers::{ConnectedSession, blocking};
 use crate::metrics::Metrics;
 use sessile_gateway::answer::whole_end;
 use sessile_protocol::{
@@ -142,14 +142,14 @@ pub(crate) struct Follower {
     pub(crate) run: RunNo,
     cursor: Cursor,
     /// Bytes of stdout and stderr that were read but not yet returned.
-    halves: [Half; 2],
+    halves: [PartialText; 2],
     ready: VecDeque<Event>,
     max_output: u64,
     is_over: bool,
 }
 
 #[derive(Debug, Default)]
-struct Half {
+struct PartialText {
     /// The start of an incomplete character.
     bytes: Vec<u8>,
     /// Bytes before those that are not kept.
@@ -158,7 +158,7 @@ struct Half {
 
 #[derive(Debug)]
 enum Source {
-    Keeper(Reached),
+    Keeper(ConnectedSession),
     /// A session without a keeper: only what is on disk.
     Disk(sessile_store::Directory),
 }
@@ -319,7 +319,7 @@ impl Follower {
     }
 }
 
-impl Half {
+impl PartialText {
     fn length(&self) -> u64 {
         self.skipped + self.bytes.len() as u64
     }
@@ -380,7 +380,7 @@ mod tests {
 
         #[test]
         fn text_is_never_split_within_a_character(text in "\\PC{0,60}", cuts in prop::collection::vec(1usize..5, 1..40)) {
-            let mut half = Half::default();
+            let mut half = PartialText::default();
             let mut seen = String::new();
             let mut rest = text.as_bytes();
             let mut sizes = cuts.iter().cycle();

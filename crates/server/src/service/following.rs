@@ -4,7 +4,7 @@
 //! gets the runs since. Nothing is kept for readers.
 
 use super::{Caller, Service, ServiceError};
-use crate::keepers::{Place, Reached, blocking};
+use crate::keepers::{ConnectedSession, Place, blocking};
 use sessile_protocol::{Answer, OpenRun, Request, RunNo, RunPhase, SessionId};
 use sessile_store::{Entry, SessionStatus};
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ const PATIENCE_MS: u64 = 30_000;
 pub(crate) enum SessionEvent {
     Run(Box<OpenRun>),
     /// An entry with a number that is not a run.
-    Happened(Box<Entry>),
+    NotARun(Box<Entry>),
     Ended(SessionStatus),
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum SessionEvent {
 pub(crate) struct RunsFollower {
     place: Arc<Place>,
     /// None when the session has no keeper.
-    reached: Option<Reached>,
+    reached: Option<ConnectedSession>,
     after: RunNo,
     ready: VecDeque<OpenRun>,
     is_over: bool,
@@ -99,7 +99,7 @@ impl RunsFollower {
         let (directory, number) = (self.place.directory.clone(), run.run);
         let entry = blocking(move || Ok(directory.history().find(number))).await?;
         Ok(match entry.filter(|entry| entry.event.is_some()) {
-            Some(entry) => SessionEvent::Happened(Box::new(entry)),
+            Some(entry) => SessionEvent::NotARun(Box::new(entry)),
             None => SessionEvent::Run(Box::new(run)),
         })
     }

@@ -10,15 +10,15 @@ const HALF: u64 = 3;
 
 /// Where a client starts that joins a run.
 #[derive(Debug)]
-pub(crate) struct Joined {
+pub(crate) struct JoinPoint {
     pub(crate) cursor: Cursor,
     /// The screen to send first.
-    pub(crate) screen: Option<Drawn>,
+    pub(crate) screen: Option<ScreenDrawing>,
 }
 
 /// Escape sequences that draw a terminal as it is.
 #[derive(Debug)]
-pub(crate) struct Drawn {
+pub(crate) struct ScreenDrawing {
     pub(crate) data: String,
     pub(crate) size: TerminalSize,
 }
@@ -31,7 +31,7 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
         run: RunNo,
-    ) -> Result<Joined, ServiceError> {
+    ) -> Result<JoinPoint, ServiceError> {
         // Beyond all bytes: the answer says where the streams end.
         let end = ReadOutput {
             stdout_from: u64::MAX,
@@ -41,7 +41,7 @@ impl Service {
         };
         let view = self.output(caller, id, end).await?;
         if view.phase == RunPhase::Queued {
-            return Ok(Joined { cursor: Cursor::default(), screen: None });
+            return Ok(JoinPoint { cursor: Cursor::default(), screen: None });
         }
         // Begins at a whole character.
         let from = view.stdout_next.saturating_sub(HALF);
@@ -55,6 +55,6 @@ impl Service {
         let kind = if screen.is_alternate { "\x1b[?1049h" } else { "\x1b[2J" };
         let keys = if screen.application_keys { "\x1b[?1h" } else { "" };
         let data = format!("{kind}{keys}{}", render::ansi(screen));
-        Ok(Joined { cursor, screen: Some(Drawn { data, size: screen.size }) })
+        Ok(JoinPoint { cursor, screen: Some(ScreenDrawing { data, size: screen.size }) })
     }
 }

@@ -18,8 +18,8 @@ mod naming;
 mod once;
 mod pools;
 mod ports;
+mod reservations;
 mod restoring;
-mod room;
 mod runs;
 mod saving;
 mod sessions;
@@ -35,27 +35,27 @@ pub(crate) use error::internal;
 pub use pools::Pool;
 pub use sessile_gateway::ErrorCode;
 
-pub(crate) use admission::{Bounds, Caller, Moved};
+pub(crate) use admission::{Caller, IfMoved, RequiredSandbox};
 pub use admission::{Limits, SessionDefaults};
 pub(crate) use callers::{ForksEnd, program_of};
 pub(crate) use confinement::policy;
 pub(crate) use events::{Cursor, Event, Follower, StreamGuard};
 pub(crate) use files::{CutOff, ListOrder, Piece, incoming};
 pub(crate) use following::{RunsFollower, SessionEvent};
-pub(crate) use joining::{Drawn, Joined};
+pub(crate) use joining::{JoinPoint, ScreenDrawing};
 pub(crate) use restoring::{RestoreOrder, Source, Upload, too_large};
-pub(crate) use runs::{Awaited, RunAnswer, RunOrder};
-pub(crate) use saving::{HandedOut, SaveOrder};
+pub(crate) use runs::{RunAnswer, RunOrder, WaitFor};
+pub(crate) use saving::{ExportedSession, SaveOrder};
 pub(crate) use sessions::{Filter, StartSession};
 pub(crate) use starting::{OrderKey, StartedOnce};
-pub(crate) use terminals::{ScreenWait, Seen, check_drawable};
+pub(crate) use terminals::{AwaitedScreen, ScreenWait, check_drawable};
 pub(crate) use tool::ToolAnswer;
 pub(crate) use top::{Scope, TopWatch};
-pub(crate) use transcript::{Beginning, SessionFollower, TranscriptEvent};
+pub(crate) use transcript::{ReadFrom, SessionFollower, TranscriptEvent};
 pub(crate) use watch::Watch;
 
 use crate::agents::{Agents, Model};
-use crate::keepers::{Keepers, Place, Reached};
+use crate::keepers::{ConnectedSession, Keepers, Place};
 use crate::metrics::Metrics;
 use sessile_client::Launcher;
 use sessile_gateway::answer::Continuity;
@@ -77,7 +77,7 @@ pub struct Service {
     pub(crate) metrics: Arc<Metrics>,
     /// Upper bound for the number of live sessions. Recounted before one is refused.
     live: AtomicU64,
-    room: Arc<room::Room>,
+    reservations: Arc<reservations::Reservations>,
     streams: Arc<Semaphore>,
     /// Sessions of workspaces that were used before.
     workspaces: Mutex<HashMap<String, Arc<Place>>>,
@@ -108,7 +108,7 @@ impl Service {
             roots: admission::roots(roots)?,
             metrics,
             live: AtomicU64::new(0),
-            room: Arc::default(),
+            reservations: Arc::default(),
             streams: Arc::new(Semaphore::new(limits.streams)),
             limits,
             defaults: SessionDefaults::default(),
@@ -212,7 +212,11 @@ impl Service {
 
     /// Connects to a session's keeper, which is restarted if it was lost. A session that
     /// has moved to another machine is taken up again.
-    async fn reach(&self, caller: &Caller, id: &SessionId) -> Result<Reached, ServiceError> {
+    async fn reach(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<ConnectedSession, ServiceError> {
         let place = self.place(caller, id).await?;
         match self.keepers.reach(place).await {
             Err(error) if error.code == ErrorCode::SessionEnded => {

@@ -1,7 +1,7 @@
 //! Names of sessions.
 
 use super::{Caller, ErrorCode, Service, ServiceError};
-use crate::keepers::{Homes, blocking, lock};
+use crate::keepers::{HomeIndex, blocking, lock};
 use sessile_protocol::SessionId;
 use sessile_store::Metadata;
 
@@ -48,7 +48,7 @@ impl Service {
             }
             let mut all = sessions.candidates(&name)?;
             if asking.workspaces.is_some() {
-                let homes = Homes::of(all.iter());
+                let homes = HomeIndex::of(all.iter());
                 all.retain(|metadata| asking.may_use(&homes.home(metadata)));
             }
             let chosen = sessile_store::choose(&name, &all, owner)?;

@@ -5,7 +5,7 @@
 
 use super::{Caller, ErrorCode, OrderKey, RunAnswer, RunOrder, Service, ServiceError};
 use crate::keepers::{Place, blocking};
-use sessile_client::{Made, NewSession};
+use sessile_client::{CreatedOnce, NewSession};
 use sessile_protocol::{Completed, RunNo, SessionId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,10 +30,10 @@ impl Service {
         order.exec.check()?;
         let new = self.for_once(caller, cwd, &order).await?;
         let (id, left) = match key {
-            None => (self.create(caller, new).await?.session_id, Left::Nothing),
+            None => (self.create(caller, new).await?.session_id, Keep::Nothing),
             Some(key) => {
                 order.exec.key = Some(ONLY.to_owned());
-                (self.create_by_key(caller, key, new).await?, Left::Result)
+                (self.create_by_key(caller, key, new).await?, Keep::Result)
             }
         };
         let place = self.keepers.find(&id).await?;
@@ -90,14 +90,14 @@ impl Service {
         new: NewSession,
     ) -> Result<SessionId, ServiceError> {
         let order = self.start_order(caller, key).await?;
-        let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
+        let _reservation = self.admit_sessions(caller.token.as_deref(), 1).await?;
         let new = self.confined(caller, self.limited(new));
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
         let made = blocking(move || Ok(launcher.create_once(&sessions, &order, new)?)).await?;
         Ok(match made {
-            Made::Before(metadata) => metadata.session_id,
-            Made::Now(directory, metadata) => {
+            CreatedOnce::Before(metadata) => metadata.session_id,
+            CreatedOnce::Now(directory, metadata) => {
                 self.live.fetch_add(1, Ordering::Relaxed);
                 let place = Place::new(self.keepers.sessions(), directory, &metadata);
                 self.keepers.admit(&Arc::new(place));
@@ -113,7 +113,7 @@ fn is_over(error: &ServiceError) -> bool {
 
 /// What is left of a session when it has ended.
 #[derive(Clone, Copy, Debug)]
-enum Left {
+enum Keep {
     Nothing,
     /// For a while.
     Result,
@@ -123,7 +123,7 @@ enum Left {
 struct EndWhenDropped<'a> {
     service: &'a Service,
     place: Arc<Place>,
-    left: Left,
+    left: Keep,
 }
 
 impl Drop for EndWhenDropped<'_> {
@@ -144,8 +144,8 @@ impl Drop for EndWhenDropped<'_> {
                 return;
             }
             match left {
-                Left::Nothing => {}
-                Left::Result => tokio::time::sleep(KEPT).await,
+                Keep::Nothing => {}
+                Keep::Result => tokio::time::sleep(KEPT).await,
             }
             let _ = tokio::task::spawn_blocking(remove).await;
         });

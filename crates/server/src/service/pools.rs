@@ -12,7 +12,7 @@ mod ready;
 
 use super::{Caller, ErrorCode, Service, ServiceError, StartedOnce};
 use crate::keepers::blocking;
-use ready::Ready;
+use ready::ReadyCopies;
 use sessile_client::{NewSession, StartOnce};
 use sessile_protocol::{Answer, Completed, Exec, Request, RunNo, SessionId};
 use sessile_store::{Directory, Metadata, SessionStatus};
@@ -62,17 +62,17 @@ const ATTEMPTS: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Pools {
-    pools: BTreeMap<String, Kept>,
+    pools: BTreeMap<String, PoolState>,
     /// Notified when there are fewer copies ready than there should be.
     used: Notify,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct PoolState {
     pool: Pool,
     /// Locked while a session is prepared: other requests wait.
     prepared: Mutex<Option<Prepared>>,
-    ready: Ready,
+    ready: ReadyCopies,
 }
 
 /// A prepared session. It counts only with this keeper: a new one would not have all of
@@ -114,8 +114,8 @@ impl Service {
     #[must_use]
     pub fn with_pools(self, pools: Vec<Pool>) -> Self {
         let kept = |pool: Pool| {
-            let (prepared, ready) = (Mutex::default(), Ready::default());
-            (pool.name.clone(), Kept { pool, prepared, ready })
+            let (prepared, ready) = (Mutex::default(), ReadyCopies::default());
+            (pool.name.clone(), PoolState { pool, prepared, ready })
         };
         let pools = pools.into_iter().map(kept).collect();
         Self { pools: Pools { pools, used: Notify::new() }, ..self }
@@ -273,7 +273,7 @@ impl Service {
     }
 
     async fn prepare(&self, pool: &Pool) -> Result<Prepared, ServiceError> {
-        let _room = self.admit_sessions(None, 1).await?;
+        let _reservation = self.admit_sessions(None, 1).await?;
         let new = NewSession {
             program: pool.shell.clone(),
             cwd: pool.cwd.clone().or_else(|| self.roots.first().cloned()),

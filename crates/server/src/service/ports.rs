@@ -2,7 +2,7 @@
 
 use super::{Caller, ErrorCode, Service, ServiceError, internal};
 use crate::keepers::blocking;
-use sessile_client::PortPlace;
+use sessile_client::OpenPort;
 use sessile_protocol::{Answer, Port, PortsView, Request, SessionId};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Service {
         port: u16,
     ) -> Result<TcpStream, ServiceError> {
         let view = self.ports_view(caller, id).await?;
-        let place = PortPlace::find(&view, port)?;
+        let place = OpenPort::find(&view, port)?;
         let mut refused = None;
         for address in place.addresses().to_owned() {
             match connect(place.clone(), address).await {
@@ -53,7 +53,7 @@ impl Service {
     }
 }
 
-async fn connect(place: PortPlace, address: SocketAddr) -> Result<TcpStream, ServiceError> {
+async fn connect(place: OpenPort, address: SocketAddr) -> Result<TcpStream, ServiceError> {
     let failed = |what: String| ServiceError::new(ErrorCode::PortFailed, what);
     let socket = blocking(move || Ok(place.socket(address)?)).await?;
     let socket = TcpSocket::from_std_stream(std::net::TcpStream::from(socket));

@@ -8,7 +8,7 @@ use super::saving::storage;
 use super::{Caller, ErrorCode, Service, ServiceError, admission};
 use crate::keepers::{Place, blocking};
 use sessile_client::{
-    Bounds, ContinueOptions, Obstacle, RestoreError, RestoredSession, Restoring, Trust,
+    Bounds, ContinueOptions, Obstacle, RestoreError, RestoreOptions, RestoredSession, Trust,
 };
 use sessile_protocol::SessionId;
 use std::fs::File;
@@ -124,7 +124,7 @@ impl Service {
                 (PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())), Some(file))
             }
         };
-        let restoring = Restoring {
+        let restoring = RestoreOptions {
             path,
             cwd,
             bounds: self.admit(caller, bounds).await?,
@@ -150,13 +150,13 @@ impl Service {
         id: &SessionId,
     ) -> Result<bool, ServiceError> {
         if caller.workspaces.is_some()
-            || caller.moved == admission::Moved::Leave
+            || caller.moved == admission::IfMoved::Leave
             || self.bound(caller).is_some()
             || !self.keepers.launcher().has_store()
         {
             return Ok(false);
         }
-        let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
+        let _reservation = self.admit_sessions(caller.token.as_deref(), 1).await?;
         let going_on = ContinueOptions {
             bounds: self.admit(caller, bounds).await?,
             environment: self.defaults.environment.clone(),
@@ -183,10 +183,10 @@ impl Service {
     async fn make(
         &self,
         caller: &Caller,
-        restoring: Restoring,
+        restoring: RestoreOptions,
         upload: Option<File>,
     ) -> Result<RestoredSession, ServiceError> {
-        let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
+        let _reservation = self.admit_sessions(caller.token.as_deref(), 1).await?;
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
         let (restored, place) = blocking(move || {

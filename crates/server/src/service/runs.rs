@@ -1,7 +1,7 @@
 //! Runs: begin them, wait for them, read their output, write their input.
 
 use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity};
-use crate::keepers::{Reached, blocking};
+use crate::keepers::{ConnectedSession, blocking};
 use sessile_gateway::answer::RunRow;
 use sessile_protocol::{
     Answer, Completed, Exec, OutputView, ReadOutput, Request, RunNo, SessionId, Until,
@@ -19,7 +19,7 @@ pub(crate) struct RunOrder {
 
 /// What ends a wait for a run, besides its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Awaited {
+pub(crate) enum WaitFor {
     Result,
     /// Its result, or that it waits for input.
     ResultOrInput,
@@ -67,7 +67,7 @@ impl Service {
 
     pub(super) async fn run(
         &self,
-        reached: &mut Reached,
+        reached: &mut ConnectedSession,
         order: RunOrder,
     ) -> Result<RunAnswer, ServiceError> {
         let begun = Instant::now();
@@ -98,17 +98,17 @@ impl Service {
     /// Returns the result; none if it does not come in time.
     async fn await_result(
         &self,
-        reached: &mut Reached,
+        reached: &mut ConnectedSession,
         run: RunNo,
         max_output: u64,
         wait_ms: Option<u64>,
-        awaited: Awaited,
+        awaited: WaitFor,
     ) -> Result<Option<Box<Completed>>, ServiceError> {
         let request = Request::Result {
             run,
             max_output,
             patience_ms: wait_ms,
-            until_input: awaited == Awaited::ResultOrInput,
+            until_input: awaited == WaitFor::ResultOrInput,
         };
         let outcome = reached.call(request).await?;
         if let Answer::Completed(done) = outcome {
@@ -121,7 +121,7 @@ impl Service {
 
     async fn so_far(
         &self,
-        reached: &mut Reached,
+        reached: &mut ConnectedSession,
         run: RunNo,
         max: u64,
     ) -> Result<RunAnswer, ServiceError> {
@@ -141,7 +141,7 @@ impl Service {
         wait_ms: u64,
         max_output: u64,
     ) -> Result<RunAnswer, ServiceError> {
-        let awaited = Awaited::ResultOrInput;
+        let awaited = WaitFor::ResultOrInput;
         if let Some(done) = self.finished(caller, id, run, wait_ms, max_output, awaited).await? {
             return Ok(RunAnswer::Finished(done));
         }
@@ -158,7 +158,7 @@ impl Service {
         run: RunNo,
         wait_ms: u64,
         max_output: u64,
-        awaited: Awaited,
+        awaited: WaitFor,
     ) -> Result<Option<Box<Completed>>, ServiceError> {
         let place = self.place(caller, id).await?;
         if let Some(mut reached) = self.reach_if_live(&place).await? {

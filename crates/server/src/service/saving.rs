@@ -4,7 +4,7 @@
 //! meanwhile, or in the middle of reading, leaves nothing behind.
 
 use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity};
-use crate::keepers::{Reached, blocking};
+use crate::keepers::{ConnectedSession, blocking};
 use sessile_protocol::{Answer, Request, SavedView, SessionId};
 use sessile_store::Directory;
 use std::fs::{File, Permissions};
@@ -30,7 +30,7 @@ pub(crate) struct Saved {
 
 /// A session in a file without a name.
 #[derive(Debug)]
-pub(crate) struct HandedOut {
+pub(crate) struct ExportedSession {
     pub(crate) file: File,
     pub(crate) length: u64,
     pub(crate) view: SavedView,
@@ -61,7 +61,7 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
         order: SaveOrder,
-    ) -> Result<HandedOut, ServiceError> {
+    ) -> Result<ExportedSession, ServiceError> {
         let mut reached = self.reach(caller, id).await?;
         let directory = reached.place.directory.clone();
         let place = blocking(move || PrivatePlace::open(&directory)).await?;
@@ -70,14 +70,14 @@ impl Service {
             let file = File::open(place.file()).map_err(|error| storage(&error))?;
             let length = file.metadata().map_err(|error| storage(&error))?.len();
             place.remove();
-            Ok(HandedOut { file, length, view })
+            Ok(ExportedSession { file, length, view })
         })
         .await
     }
 }
 
 async fn save(
-    reached: &mut Reached,
+    reached: &mut ConnectedSession,
     path: PathBuf,
     order: SaveOrder,
 ) -> Result<SavedView, ServiceError> {

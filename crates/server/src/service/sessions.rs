@@ -1,8 +1,8 @@
 //! Sessions: start, list, inspect and end them.
 
-use super::room::Reserved;
+use super::reservations::Reservation;
 use super::{Caller, ErrorCode, Service, ServiceError, WithContinuity, admission, confinement};
-use crate::keepers::{Homes, Place, Reached, blocking};
+use crate::keepers::{ConnectedSession, HomeIndex, Place, blocking};
 use crate::metrics::StatusLabels;
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value};
@@ -50,7 +50,7 @@ pub(crate) struct StartSession {
     pub(crate) max_history: Option<u64>,
     pub(crate) output_cap: Option<u64>,
     pub(crate) name: Option<String>,
-    /// Checkpoints that it takes before runs.
+    /// Automatic checkpoints before runs.
     pub(crate) auto: Option<Auto>,
     pub(crate) durable: Option<bool>,
     /// The requested sandbox, as JSON.
@@ -67,7 +67,7 @@ pub(super) enum Template {
 
 /// Sessions that a token is to get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Places {
+pub(super) enum RequestedSessions {
     New(u64),
     /// An existing one, which was counted without a token.
     Ready,
@@ -151,13 +151,13 @@ impl StartSession {
 struct Visible<'a> {
     caller: &'a Caller,
     /// The home directories of sessions, for a caller with limits.
-    homes: Option<Homes>,
+    homes: Option<HomeIndex>,
     bound: Option<Arc<Policy>>,
 }
 
 impl Visible<'_> {
     fn has(&self, metadata: &Metadata) -> bool {
-        let is_near = |homes: &Homes| self.caller.may_use(&homes.home(metadata));
+        let is_near = |homes: &HomeIndex| self.caller.may_use(&homes.home(metadata));
         let is_confined =
             || confinement::is_within(self.bound.as_deref(), super::policy(metadata).as_ref());
         self.homes.as_ref().is_none_or(is_near) && (self.bound.is_none() || is_confined())
@@ -209,7 +209,7 @@ impl Service {
         caller: &Caller,
         new: NewSession,
     ) -> Result<Metadata, ServiceError> {
-        let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
+        let _reservation = self.admit_sessions(caller.token.as_deref(), 1).await?;
         let new = self.confined(caller, self.limited(new));
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
@@ -233,29 +233,30 @@ impl Service {
         &self,
         token: Option<&str>,
         count: u64,
-    ) -> Result<Reserved, ServiceError> {
-        self.admit_places(token, Places::New(count)).await
+    ) -> Result<Reservation, ServiceError> {
+        self.admit_requested(token, RequestedSessions::New(count)).await
     }
 
-    pub(super) async fn admit_places(
+    pub(super) async fn admit_requested(
         &self,
         token: Option<&str>,
-        places: Places,
-    ) -> Result<Reserved, ServiceError> {
+        places: RequestedSessions,
+    ) -> Result<Reservation, ServiceError> {
         let limits = &self.limits;
         let count = match places {
-            Places::New(count) => count,
-            Places::Ready => 1,
+            RequestedSessions::New(count) => count,
+            RequestedSessions::Ready => 1,
         };
-        let is_ready = places == Places::Ready;
-        let room = self.room.reserve(token, count);
-        let is_near = !is_ready && self.live.load(Ordering::Relaxed) + room.all > limits.sessions;
+        let is_ready = places == RequestedSessions::Ready;
+        let reservations = self.reservations.reserve(token, count);
+        let is_near =
+            !is_ready && self.live.load(Ordering::Relaxed) + reservations.all > limits.sessions;
         let is_limited = token.is_some() && limits.sessions_per_token < limits.sessions;
         if !is_near && !is_limited {
-            return Ok(room);
+            return Ok(reservations);
         }
         // Sessions end without the server's knowledge, so they are counted before one is
-        // refused. Those that are just starting are counted by `room`.
+        // refused. Those that are just starting are counted by `reservations`.
         let live: Vec<Metadata> = self
             .all()
             .await?
@@ -276,13 +277,13 @@ impl Service {
             };
             Err(ServiceError::new(ErrorCode::TooManySessions, message))
         };
-        if !is_ready && live.len() as u64 + room.all > limits.sessions {
+        if !is_ready && live.len() as u64 + reservations.all > limits.sessions {
             return refuse(live.len() as u64, limits.sessions, "");
         }
-        if token.is_some() && own + room.own > limits.sessions_per_token {
+        if token.is_some() && own + reservations.own > limits.sessions_per_token {
             return refuse(own, limits.sessions_per_token, " of this token");
         }
-        Ok(room)
+        Ok(reservations)
     }
 
     pub(super) async fn all(&self) -> Result<Vec<(Directory, Metadata)>, ServiceError> {
@@ -302,7 +303,7 @@ impl Service {
     }
 
     fn visible<'a>(&self, caller: &'a Caller, all: &[(Directory, Metadata)]) -> Visible<'a> {
-        let homes = || Homes::of(all.iter().map(|(_, metadata)| metadata));
+        let homes = || HomeIndex::of(all.iter().map(|(_, metadata)| metadata));
         let homes = caller.workspaces.is_some().then(homes);
         Visible { caller, homes, bound: self.bound(caller) }
     }
@@ -532,7 +533,7 @@ impl Service {
     pub(super) async fn reach_if_live(
         &self,
         place: &Arc<Place>,
-    ) -> Result<Option<Reached>, ServiceError> {
+    ) -> Result<Option<ConnectedSession>, ServiceError> {
         // An idle connection may be left to a keeper that has already ended the session.
         let directory = place.directory.clone();
         if blocking(move || Ok(directory.has_socket())).await?

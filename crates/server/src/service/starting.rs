@@ -3,7 +3,7 @@
 use super::sessions::Template;
 use super::{Caller, Service, ServiceError, StartSession};
 use crate::keepers::{Place, blocking};
-use sessile_client::{Made, NewSession, StartOnce};
+use sessile_client::{CreatedOnce, NewSession, StartOnce};
 use sessile_protocol::SessionId;
 use sessile_store::Metadata;
 use sha2::{Digest, Sha256};
@@ -77,15 +77,15 @@ impl Service {
         order: &StartOnce,
         new: NewSession,
     ) -> Result<StartedOnce, ServiceError> {
-        let _room = self.admit_sessions(caller.token.as_deref(), 1).await?;
+        let _reservation = self.admit_sessions(caller.token.as_deref(), 1).await?;
         let new = self.confined(caller, self.limited(new));
         let (sessions, launcher) =
             (self.keepers.sessions().clone(), self.keepers.launcher().clone());
         let order = order.clone();
         let made = blocking(move || {
             Ok(match launcher.create_once(&sessions, &order, new)? {
-                Made::Before(metadata) => (None, metadata),
-                Made::Now(directory, metadata) => {
+                CreatedOnce::Before(metadata) => (None, metadata),
+                CreatedOnce::Now(directory, metadata) => {
                     (Some(Place::new(&sessions, directory, &metadata)), metadata)
                 }
             })

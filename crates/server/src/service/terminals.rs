@@ -6,8 +6,8 @@
 //! behind but a closed connection.
 
 use super::{Caller, ErrorCode, Service, ServiceError};
-use crate::keepers::{Place, Reached, blocking};
-use sessile_gateway::answer::Awaited;
+use crate::keepers::{ConnectedSession, Place, blocking};
+use sessile_gateway::answer::WaitOutcome;
 use sessile_protocol::{
     Answer, Code, Failure, ReadScreen, Request, RunNo, RunPhase, ScreenView, SessionId,
     TerminalSize,
@@ -56,9 +56,9 @@ impl ScreenWait {
 
 /// A screen, and the outcome of the wait for it.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct AwaitedScreen {
     pub(crate) view: Box<ScreenView>,
-    pub(crate) awaited: Awaited,
+    pub(crate) awaited: WaitOutcome,
 }
 
 impl Service {
@@ -69,7 +69,7 @@ impl Service {
         id: &SessionId,
         run: RunNo,
         wait: &ScreenWait,
-    ) -> Result<Seen, ServiceError> {
+    ) -> Result<AwaitedScreen, ServiceError> {
         self.await_screen(caller, id, run, wait, None).await
     }
 
@@ -84,7 +84,7 @@ impl Service {
         run: RunNo,
         keys: String,
         wait: &ScreenWait,
-    ) -> Result<Seen, ServiceError> {
+    ) -> Result<AwaitedScreen, ServiceError> {
         let before = match wait.pattern {
             Some(_) => {
                 let read = ReadScreen { run, known: None, patience_ms: None };
@@ -134,7 +134,7 @@ impl Service {
         run: RunNo,
         wait: &ScreenWait,
         before: Option<u64>,
-    ) -> Result<Seen, ServiceError> {
+    ) -> Result<AwaitedScreen, ServiceError> {
         let begun = Instant::now();
         let mut watch = Watch::new(wait.pattern.clone(), wait.settle_ms, wait.at_most_ms);
         let mut read =
@@ -142,15 +142,19 @@ impl Service {
         loop {
             let view = self.look_at_screen(caller, id, read).await?;
             if before == Some(view.revision) && view.phase < RunPhase::Closed {
-                return Ok(Seen { view, awaited: Awaited::TimedOut });
+                return Ok(AwaitedScreen { view, awaited: WaitOutcome::TimedOut });
             }
             let verdict = watch.look(passed_ms(begun), view.revision, &view.screen, view.phase);
             let at_most = match verdict {
                 Verdict::Done(_) if !wait.is_any() => {
-                    return Ok(Seen { view, awaited: Awaited::Nothing });
+                    return Ok(AwaitedScreen { view, awaited: WaitOutcome::Nothing });
                 }
-                Verdict::Done(why) => return Ok(Seen { view, awaited: Awaited::Came(why) }),
-                Verdict::GaveUp => return Ok(Seen { view, awaited: Awaited::TimedOut }),
+                Verdict::Done(why) => {
+                    return Ok(AwaitedScreen { view, awaited: WaitOutcome::Came(why) });
+                }
+                Verdict::GaveUp => {
+                    return Ok(AwaitedScreen { view, awaited: WaitOutcome::TimedOut });
+                }
                 Verdict::Wait { at_most_ms } => Duration::from_millis(at_most_ms),
             };
             let seen_at = Instant::now();
@@ -198,7 +202,7 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
         run: RunNo,
-    ) -> Result<Reached, ServiceError> {
+    ) -> Result<ConnectedSession, ServiceError> {
         let place = self.place(caller, id).await?;
         let Some(reached) = self.reach_if_live(&place).await? else {
             return Err(self.is_over(&place, run).await?);
@@ -218,7 +222,10 @@ impl Service {
     }
 }
 
-async fn look(reached: &mut Reached, read: ReadScreen) -> Result<Box<ScreenView>, ServiceError> {
+async fn look(
+    reached: &mut ConnectedSession,
+    read: ReadScreen,
+) -> Result<Box<ScreenView>, ServiceError> {
     let Answer::Screen(view) = reached.call(Request::Screen(read)).await? else {
         return Err(ServiceError::unexpected());
     };

@@ -1,14 +1,14 @@
 //! The `runtime` tool: each workspace has its own session.
 
 use super::{Caller, ErrorCode, RunAnswer, RunOrder, Service, ServiceError};
-use crate::keepers::{Place, Reached, blocking, lock};
+use crate::keepers::{ConnectedSession, Place, blocking, lock};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sessile_client::NewSession;
 use sessile_gateway::answer::{self, Output, State};
 use sessile_gateway::text::{self, Rest, Sizing};
 use sessile_gateway::tool::answers::{Failed, Finished, History, Reset, SessionNote, Success};
-use sessile_gateway::tool::{self, Action, Extent, NextCall, Shape, Target};
+use sessile_gateway::tool::{self, Action, NextCall, RunAction, StateExtent, Target};
 use sessile_protocol::{Answer, Completed, Request, RunNo, SessionId};
 use sessile_store::{Entry, SessionStatus};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 /// A workspace's session, with a connection to its keeper.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    pub(crate) reached: Reached,
+    pub(crate) reached: ConnectedSession,
     pub(crate) is_new: bool,
 }
 
@@ -64,10 +64,10 @@ impl Service {
     ) -> Result<ToolAnswer, ServiceError> {
         match &request.action {
             Action::Exec(run) => {
-                self.tool_run(caller, request, (run, Shape::Exec), wait_ms, again).await
+                self.tool_run(caller, request, (run, RunAction::Exec), wait_ms, again).await
             }
             Action::Eval(run) => {
-                self.tool_run(caller, request, (run, Shape::Eval), wait_ms, again).await
+                self.tool_run(caller, request, (run, RunAction::Eval), wait_ms, again).await
             }
             Action::State(extent) => {
                 self.tool_state(caller, request, *extent).await.map(ToolAnswer::Done)
@@ -102,7 +102,7 @@ impl Service {
         &self,
         caller: &Caller,
         request: &tool::Request,
-        (run, shape): (&tool::Run, Shape),
+        (run, shape): (&tool::Run, RunAction),
         wait_ms: Option<u64>,
         again: Option<&NextCall>,
     ) -> Result<ToolAnswer, ServiceError> {
@@ -132,7 +132,7 @@ impl Service {
         &self,
         caller: &Caller,
         request: &tool::Request,
-        extent: Extent,
+        extent: StateExtent,
     ) -> Result<Map<String, Value>, ServiceError> {
         let mut workspace = self.workspace(caller, &request.target).await?;
         workspace.state(extent).await
@@ -219,7 +219,7 @@ impl Service {
 
     /// Reuses a connection without reading the index: a live session stays the
     /// workspace's.
-    fn known_workspace(&self, key: &str) -> Option<Reached> {
+    fn known_workspace(&self, key: &str) -> Option<ConnectedSession> {
         let place = lock(&self.workspaces).get(key)?.clone();
         self.keepers.reach_idle(&place)
     }
@@ -244,7 +244,7 @@ impl Service {
             {
                 return Ok((Place::new(&sessions, directory, &metadata), false));
             }
-            let _room = room?;
+            let _reservation = room?;
             let (directory, metadata) = launcher.create(&sessions, new)?;
             claim.record(&metadata.session_id)?;
             Ok((Place::new(&sessions, directory, &metadata), true))
@@ -258,7 +258,7 @@ impl Service {
 }
 
 impl Workspace {
-    async fn state(&mut self, extent: Extent) -> Result<Map<String, Value>, ServiceError> {
+    async fn state(&mut self, extent: StateExtent) -> Result<Map<String, Value>, ServiceError> {
         let Answer::State(view) = self.reached.call(Request::State).await? else {
             return Err(ServiceError::unexpected());
         };

@@ -8,7 +8,7 @@
 use super::{Caller, Service, ServiceError};
 use crate::keepers::{Link, LinkError, Place, blocking};
 use sessile_gateway::following::{
-    self, Asked, Began, Detail, Event, Following, FollowingError, Happened, Position,
+    self, Began, Detail, Event, Following, FollowingError, NotARun, Position, Query,
 };
 use sessile_protocol::{Answer, OpenRun, Request, RunNo, SessionId};
 use sessile_store::{Directory, Entry, SessionStatus, timestamp};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Where a reader begins.
 #[derive(Clone, Debug)]
-pub(crate) enum Beginning {
+pub(crate) enum ReadFrom {
     /// With the newest finished runs, and all unfinished ones.
     Newest(u64),
     /// Where it was.
@@ -36,7 +36,7 @@ pub(crate) struct SessionFollower {
     place: Arc<Place>,
     source: Source,
     runs: Following,
-    calls: HashMap<u64, Asked>,
+    calls: HashMap<u64, Query>,
     detail: Detail,
 }
 
@@ -53,7 +53,7 @@ impl Service {
         &self,
         caller: &Caller,
         id: &SessionId,
-        beginning: Beginning,
+        beginning: ReadFrom,
         detail: Detail,
     ) -> Result<SessionFollower, ServiceError> {
         let place = self.place(caller, id).await?;
@@ -63,7 +63,7 @@ impl Service {
         // Read before the keeper is asked: it reports runs that are accepted after that.
         let history = place.directory.history();
         let recorded = blocking(move || Ok(history.runs().into_iter().max())).await?;
-        let live = match reached.and_then(crate::keepers::Reached::into_link) {
+        let live = match reached.and_then(crate::keepers::ConnectedSession::into_link) {
             Some(link) => open_runs(link).await?,
             None => None,
         };
@@ -120,7 +120,7 @@ impl SessionFollower {
     /// Continues with the records on disk, since the keeper is gone.
     async fn go_to_disk(&mut self) -> Result<(), ServiceError> {
         let (directory, detail) = (self.place.directory.clone(), self.detail);
-        let beginning = Beginning::After(self.position().clone());
+        let beginning = ReadFrom::After(self.position().clone());
         self.runs = blocking(move || on_disk(&directory, beginning, detail)).await?;
         self.source = Source::Disk;
         Ok(())
@@ -130,8 +130,8 @@ impl SessionFollower {
         let Some((asked, request)) = self.runs.question() else { return Ok(Reading::Over) };
         let directory = self.place.directory.clone();
         let run = match asked {
-            Asked::Runs => return Ok(Reading::Over),
-            Asked::Output(run) | Asked::Result(run) => run,
+            Query::Runs => return Ok(Reading::Over),
+            Query::Output(run) | Query::Result(run) => run,
         };
         let answer = blocking(move || {
             let answer = if let Request::Output(read) = request {
@@ -186,7 +186,7 @@ async fn converse(
     link: &mut Link,
     directory: &Directory,
     runs: &mut Following,
-    calls: &mut HashMap<u64, Asked>,
+    calls: &mut HashMap<u64, Query>,
 ) -> Result<(), LinkEnd> {
     while let Some((asked, request)) = runs.question() {
         calls.insert(link.ask(request).await?, asked);
@@ -207,14 +207,14 @@ async fn converse(
 }
 
 /// Returns those of them that are not runs.
-async fn happened(directory: &Directory, over: Vec<RunNo>) -> Vec<Happened> {
+async fn happened(directory: &Directory, over: Vec<RunNo>) -> Vec<NotARun> {
     if over.is_empty() {
         return Vec::new();
     }
     let history = directory.history();
     let found = blocking(move || {
         let entries = over.into_iter().filter_map(|run| history.find(run));
-        Ok(entries.filter_map(|entry| Happened::of(&entry)).collect())
+        Ok(entries.filter_map(|entry| NotARun::of(&entry)).collect())
     });
     found.await.unwrap_or_default()
 }
@@ -226,18 +226,18 @@ fn finished(directory: &Directory) -> Result<Vec<Entry>, ServiceError> {
 /// Returns the runs of a session without a keeper.
 fn on_disk(
     directory: &Directory,
-    beginning: Beginning,
+    beginning: ReadFrom,
     detail: Detail,
 ) -> Result<Following, ServiceError> {
     let finished = finished(directory)?;
     let last = finished.iter().map(|entry| entry.run).max().unwrap_or_default();
     let beginning = match beginning {
-        Beginning::Newest(count) => Beginning::Newest(count),
-        Beginning::After(mut position) => {
+        ReadFrom::Newest(count) => ReadFrom::Newest(count),
+        ReadFrom::After(mut position) => {
             let known = position.last();
             let news = finished.iter().map(|entry| entry.run).filter(|run| *run > known);
             news.for_each(|run| position.add(run));
-            Beginning::After(position)
+            ReadFrom::After(position)
         }
     };
     Ok(arrange(directory, last, Vec::new(), finished, beginning, detail))
@@ -249,13 +249,13 @@ fn arrange(
     last: RunNo,
     mut open: Vec<OpenRun>,
     mut finished: Vec<Entry>,
-    beginning: Beginning,
+    beginning: ReadFrom,
     detail: Detail,
 ) -> Following {
     let going: BTreeSet<RunNo> = open.iter().map(|run| run.run).collect();
     finished.retain(|entry| !going.contains(&entry.run));
     let position = match beginning {
-        Beginning::Newest(count) => {
+        ReadFrom::Newest(count) => {
             finished.retain(|entry| entry.run <= last);
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             finished.drain(..finished.len().saturating_sub(count));
@@ -264,7 +264,7 @@ fn arrange(
             going.iter().for_each(|run| position.add(*run));
             position
         }
-        Beginning::After(position) => position,
+        ReadFrom::After(position) => position,
     };
     let wanted: BTreeSet<RunNo> = position.open().collect();
     finished.retain(|entry| wanted.contains(&entry.run));

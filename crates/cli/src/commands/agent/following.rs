@@ -2,7 +2,7 @@
 
 use super::{Server, chat, leaving, showing};
 use crate::call::{Remote, next_part};
-use crate::people::Page;
+use crate::display::Page;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use sessile_agent::model::{Sse, SseEvent};

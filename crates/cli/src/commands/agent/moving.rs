@@ -1,6 +1,6 @@
 //! Agents as files.
 
-use super::{Server, Which};
+use super::{AgentArg, Server};
 use crate::call::next_part;
 use crate::output;
 use anyhow::{Context, bail};
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub(super) struct Export {
     #[command(flatten)]
-    which: Which,
+    which: AgentArg,
     /// The file; one that is there is replaced when the new one is whole
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -27,7 +27,7 @@ pub(super) struct Import {
     /// A file that `export` has written
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Run what is in the file, whoever made it
+    /// Trust the file, and run its code
     #[arg(long)]
     trust: bool,
     /// Go on in this directory, with the files: new or empty

@@ -1,8 +1,8 @@
 //! Shows a thread to people.
 
+use crate::display::words::{cut, width};
+use crate::display::{Colour, Page};
 use crate::output;
-use crate::people::words::{cut, width};
-use crate::people::{Colour, Page};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -117,7 +117,7 @@ fn call(tool: &str, what: &str, page: Page, out: &mut impl Write) -> anyhow::Res
     Ok(())
 }
 
-/// What a call has come to.
+/// The outcome of a call.
 fn outcome(entry: &Value, page: Page, out: &mut impl Write) -> anyhow::Result<()> {
     let (sign, colour) = match entry["is_error"] == true {
         true => ("✗", Colour::Red),
@@ -226,7 +226,7 @@ mod tests {
             {"type": "call", "id": "a", "tool": "runtime", "input": {"json": {"command": "ls"}}},
             {"type": "call", "id": "b", "tool": "write_file", "input": {"json": {"path": "a.txt"}}},
         ]});
-        let page = |width| Page { width, paint: crate::people::Paint::Plain };
+        let page = |width| Page { width, paint: crate::display::Paint::Plain };
         let asked = |width| question(&reply, &json!("b"), page(width));
         assert_eq!(asked(80), "  carry this out? write_file: a.txt [y/N] ");
         assert_eq!(asked(35), "  carry this out? write_fil… [y/N] ");

@@ -40,12 +40,12 @@ pub(crate) const SENTENCES: usize = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputOptions {
     pub limit: usize,
-    pub form: Form,
+    pub form: TextForm,
 }
 
 impl Default for OutputOptions {
     fn default() -> Self {
-        Self { limit: LIMIT, form: Form::Seen }
+        Self { limit: LIMIT, form: TextForm::Rendered }
     }
 }
 
@@ -59,9 +59,9 @@ impl OutputOptions {
 
 /// The form of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum TextForm {
     /// As a person finally sees it.
-    Seen,
+    Rendered,
     /// As it was written.
     Raw,
 }
@@ -105,7 +105,7 @@ fn quoted(path: &Path) -> String {
 
 /// A stream in its final form.
 #[derive(Debug)]
-pub struct Shown {
+pub struct ShownStream {
     pub text: String,
     pub encoding: Option<Encoding>,
     pub truncated: Option<Truncated>,
@@ -116,8 +116,8 @@ pub struct Shown {
 /// Both streams of a run and its value, sized together.
 #[derive(Debug)]
 pub struct ShownRun {
-    pub stdout: Shown,
-    pub stderr: Shown,
+    pub stdout: ShownStream,
+    pub stderr: ShownStream,
     pub value: Option<String>,
 }
 
@@ -132,12 +132,12 @@ impl ShownRun {
 
 /// A stream of a run, and the offset where the view begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Written<'a> {
+pub struct StreamFrom<'a> {
     pub view: &'a StreamView,
     pub first: u64,
 }
 
-impl<'a> Written<'a> {
+impl<'a> StreamFrom<'a> {
     /// Returns a stream from its beginning on.
     #[must_use]
     pub fn whole(view: &'a StreamView) -> Self {
@@ -160,8 +160,8 @@ impl Sizing {
     pub fn run(
         &self,
         run: RunNo,
-        stdout: Written<'_>,
-        stderr: Written<'_>,
+        stdout: StreamFrom<'_>,
+        stderr: StreamFrom<'_>,
         value: RunText<'_>,
     ) -> ShownRun {
         let stdout = Prepared::new(stdout, self, run, "stdout");

@@ -2,8 +2,8 @@
 
 use super::super::excerpt::{beginning, cut, ending, weigh};
 use super::super::frames;
-use super::super::screen::{Settled, settle};
-use super::{Form, Shown, Sizing, Written};
+use super::super::screen::{RenderedText, settle};
+use super::{ShownStream, Sizing, StreamFrom, TextForm};
 use crate::answer::{Encoding, Truncated, whole_end, whole_start};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -24,8 +24,8 @@ pub(super) struct Prepared<'a> {
 enum Content<'a> {
     /// With the offset of the tail in the view's bytes, if there is a gap before it.
     Text {
-        head: Settled<'a>,
-        tail: Option<(Settled<'a>, u64)>,
+        head: RenderedText<'a>,
+        tail: Option<(RenderedText<'a>, u64)>,
         is_rendered: bool,
     },
     Bytes,
@@ -33,14 +33,14 @@ enum Content<'a> {
 
 impl<'a> Prepared<'a> {
     pub(super) fn new(
-        written: Written<'a>,
+        written: StreamFrom<'a>,
         sizing: &'a Sizing,
         run: RunNo,
         name: &'static str,
     ) -> Self {
-        let Written { view, first } = written;
+        let StreamFrom { view, first } = written;
         let mut prepared = Self { content: Content::Bytes, view, first, sizing, run, name };
-        let is_raw = sizing.options.form == Form::Raw;
+        let is_raw = sizing.options.form == TextForm::Raw;
         let text = parts(view).filter(|(head, tail)| {
             is_raw
                 || has_something_to_see(head)
@@ -61,12 +61,12 @@ impl<'a> Prepared<'a> {
 
     /// Returns a text that begins at this offset of the view, in the requested form, and
     /// whether it was rendered.
-    fn settled(&self, text: Cow<'a, str>, at: u64) -> (Settled<'a>, bool) {
-        let is_raw = self.sizing.options.form == Form::Raw;
+    fn settled(&self, text: Cow<'a, str>, at: u64) -> (RenderedText<'a>, bool) {
+        let is_raw = self.sizing.options.form == TextForm::Raw;
         if is_raw || is_seen_as_written(&text) {
             let settled = match text {
-                Cow::Borrowed(text) => Settled::untouched(text),
-                Cow::Owned(text) => Settled::of_lines(text, Vec::new()),
+                Cow::Borrowed(text) => RenderedText::untouched(text),
+                Cow::Owned(text) => RenderedText::of_lines(text, Vec::new()),
             };
             let folded = match is_raw {
                 true => None,
@@ -95,13 +95,13 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    pub(super) fn show(&self, limit: usize) -> Shown {
+    pub(super) fn show(&self, limit: usize) -> ShownStream {
         match &self.content {
             Content::Bytes => self.show_bytes(limit),
             Content::Text { head, tail: None, is_rendered } => {
                 let text = &*head.text;
                 let Some(cut) = cut(text, limit) else {
-                    return Shown::whole(text.to_owned(), *is_rendered);
+                    return ShownStream::whole(text.to_owned(), *is_rendered);
                 };
                 let (from, to) = (head.origin(cut.head) as u64, head.origin(cut.tail) as u64);
                 self.show_ends(&text[..cut.head], from, &text[cut.tail..], to, *is_rendered)
@@ -118,7 +118,14 @@ impl<'a> Prepared<'a> {
     }
 
     /// Returns the beginning, up to offset `from` of the view, and the end, from offset `to`.
-    fn show_ends(&self, head: &str, from: u64, tail: &str, to: u64, is_rendered: bool) -> Shown {
+    fn show_ends(
+        &self,
+        head: &str,
+        from: u64,
+        tail: &str,
+        to: u64,
+        is_rendered: bool,
+    ) -> ShownStream {
         let mut text = head.to_owned();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
@@ -127,16 +134,16 @@ impl<'a> Prepared<'a> {
         let _ = writeln!(text, "[… {left_out} of {total} bytes left out; {} …]", self.rest(from));
         text.push_str(tail);
         let truncated = self.truncated(from, total.saturating_sub(to));
-        Shown { text, encoding: None, truncated: Some(truncated), is_rendered }
+        ShownStream { text, encoding: None, truncated: Some(truncated), is_rendered }
     }
 
-    fn show_bytes(&self, limit: usize) -> Shown {
+    fn show_bytes(&self, limit: usize) -> ShownStream {
         let (head, tail) = (&self.view.head, &self.view.tail);
         let all = [&head[..], &tail[..]].concat();
         let most = (limit / 4 * 3).min(all.len());
         let encoding = Some(Encoding::Base64);
         if most == all.len() && self.view.dropped() == 0 {
-            return Shown {
+            return ShownStream {
                 text: STANDARD.encode(all),
                 encoding,
                 truncated: None,
@@ -149,7 +156,7 @@ impl<'a> Prepared<'a> {
             (most - most / 2).min(if self.view.dropped() == 0 { all.len() } else { head.len() });
         let kept = [&all[..begins], &all[all.len() - ends..]].concat();
         let truncated = Some(self.truncated(begins as u64, ends as u64));
-        Shown { text: STANDARD.encode(kept), encoding, truncated, is_rendered: false }
+        ShownStream { text: STANDARD.encode(kept), encoding, truncated, is_rendered: false }
     }
 
     fn truncated(&self, head_bytes: u64, tail_bytes: u64) -> Truncated {
@@ -165,7 +172,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-impl Shown {
+impl ShownStream {
     fn whole(text: String, is_rendered: bool) -> Self {
         Self { text, encoding: None, truncated: None, is_rendered }
     }

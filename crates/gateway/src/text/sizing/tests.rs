@@ -6,19 +6,19 @@ fn view(text: &[u8]) -> StreamView {
     StreamView { head: text.to_vec(), tail: Vec::new(), total, stored: total }
 }
 
-fn sizing(limit: usize, form: Form) -> Sizing {
+fn sizing(limit: usize, form: TextForm) -> Sizing {
     let rest = Rest::Directory(PathBuf::from("/w/.sessions/sess_1"));
     Sizing { options: OutputOptions { limit, form }, rest }
 }
 
 fn shown_with(sizing: &Sizing, stdout: &StreamView, value: RunText<'_>) -> ShownRun {
     let nothing = StreamView::default();
-    let stdout = Written { view: stdout, first: 0 };
-    sizing.run(RunNo(7), stdout, Written { view: &nothing, first: 0 }, value)
+    let stdout = StreamFrom { view: stdout, first: 0 };
+    sizing.run(RunNo(7), stdout, StreamFrom { view: &nothing, first: 0 }, value)
 }
 
-fn shown(text: &str) -> Shown {
-    shown_with(&sizing(LIMIT, Form::Seen), &view(text.as_bytes()), RunText::Nothing).stdout
+fn shown(text: &str) -> ShownStream {
+    shown_with(&sizing(LIMIT, TextForm::Rendered), &view(text.as_bytes()), RunText::Nothing).stdout
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn colours_are_not_told_unless_asked_for() {
     let red = "\x1b[31mred\x1b[0m\n";
     let seen = shown(red);
     assert_eq!((seen.text.as_str(), seen.is_rendered), ("red\n", true));
-    let raw = shown_with(&sizing(LIMIT, Form::Raw), &view(red.as_bytes()), RunText::Nothing);
+    let raw = shown_with(&sizing(LIMIT, TextForm::Raw), &view(red.as_bytes()), RunText::Nothing);
     assert_eq!((raw.stdout.text.as_str(), raw.rendered().is_empty()), (red, true));
 }
 
@@ -83,7 +83,11 @@ fn a_stack_trace_has_its_ends() {
 #[test]
 fn a_value_shares_the_room() {
     let long = "x".repeat(100_000);
-    let run = shown_with(&sizing(1000, Form::Seen), &view(long.as_bytes()), RunText::Value(&long));
+    let run = shown_with(
+        &sizing(1000, TextForm::Rendered),
+        &view(long.as_bytes()),
+        RunText::Value(&long),
+    );
     let value = run.value.unwrap();
     assert!(
         run.stdout.text.len() < 700 && value.len() < 700,
@@ -92,7 +96,7 @@ fn a_value_shares_the_room() {
         value.len()
     );
     assert!(value.contains("print a part of it"));
-    let printed = shown_with(&sizing(1000, Form::Seen), &view(b"a\n"), RunText::Printed);
+    let printed = shown_with(&sizing(1000, TextForm::Rendered), &view(b"a\n"), RunText::Printed);
     assert_eq!(printed.value.as_deref(), Some("a"));
 }
 
@@ -101,7 +105,8 @@ fn bytes_are_cut_and_still_decode() {
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
     let bytes: Vec<u8> = (0..100_000u32).map(|n| (n % 251) as u8 | 0x80).collect();
-    let shown = shown_with(&sizing(1000, Form::Seen), &view(&bytes), RunText::Nothing).stdout;
+    let shown =
+        shown_with(&sizing(1000, TextForm::Rendered), &view(&bytes), RunText::Nothing).stdout;
     let truncated = shown.truncated.unwrap();
     let decoded = STANDARD.decode(&shown.text).unwrap();
     assert!(shown.text.len() <= 1004, "{}", shown.text.len());
@@ -116,7 +121,7 @@ fn a_gap_that_was_there_is_told_as_one() {
     let total = 1_000_000;
     let view =
         StreamView { head: head.into_bytes(), tail: tail.into_bytes(), total, stored: total };
-    let shown = shown_with(&sizing(100_000, Form::Seen), &view, RunText::Nothing).stdout;
+    let shown = shown_with(&sizing(100_000, TextForm::Rendered), &view, RunText::Nothing).stdout;
     let truncated = shown.truncated.unwrap();
     assert_eq!((truncated.head_bytes, truncated.tail_bytes), (1200, 1200));
     assert!(shown.text.contains("[… 997600 of 1000000 bytes left out; "), "{}", shown.text);
@@ -139,9 +144,9 @@ proptest! {
         limit in 0usize..2000,
         is_raw: bool,
     ) {
-        let sizing = sizing(limit, if is_raw { Form::Raw } else { Form::Seen });
+        let sizing = sizing(limit, if is_raw { TextForm::Raw } else { TextForm::Rendered });
         let (out, err) = (view(&out), view(text.as_bytes()));
-        let (out, err) = (Written { view: &out, first: 0 }, Written { view: &err, first: 0 });
+        let (out, err) = (StreamFrom { view: &out, first: 0 }, StreamFrom { view: &err, first: 0 });
         let run = sizing.run(RunNo(1), out, err, RunText::Value(&value));
         let json = |text: &str| serde_json::to_string(text).unwrap().len();
         let all = json(&run.stdout.text) + json(&run.stderr.text) + json(&run.value.unwrap());

@@ -2,9 +2,9 @@
 
 use super::Driver;
 use crate::agents::audit;
-use crate::agents::commanded::Commanded;
-use crate::agents::following::{Progress, Retrying, Words};
-use crate::agents::model::{Audience, Backend, Question};
+use crate::agents::command_agent::CommandAgentRun;
+use crate::agents::following::{DeltaSender, Progress, Retrying};
+use crate::agents::model::{Backend, ModelRequest, ReplyObservers};
 use crate::agents::perform::CallExecution;
 use crate::agents::profile::now_ms;
 use crate::agents::rewinding;
@@ -13,15 +13,15 @@ use crate::keepers::blocking;
 use crate::service::ServiceError;
 use futures_util::future::BoxFuture;
 use sessile_agent::model::Usage;
-use sessile_agent::thread::{Entry, What};
-use sessile_agent::{Effect, Input, Purpose, Question as Asked, Stage};
+use sessile_agent::thread::{Entry, EntryKind};
+use sessile_agent::{Effect, Input, Purpose, Question, Stage};
 use tokio::sync::{mpsc, watch};
 
 /// How many activities of a command-line agent may wait to be recorded.
 const ACTIVITIES: usize = 64;
 
 const SUMMARY: &str = "Sum up this conversation for yourself, so that you can go on without it. \
-    Say what the task is, in the user's own words, what has been done and found out, which files \
+    Say what the task is, in the user's own deltas, what has been done and found out, which files \
     and variables matter, and what is left to do. Answer with the summary alone.";
 
 impl Driver {
@@ -32,7 +32,7 @@ impl Driver {
                 Effect::Ask(asked) => {
                     // While the model thinks, the keeper is idle.
                     self.jobs.look();
-                    self.seen.send_if_modified(|seen| seen.retrying.take().is_some());
+                    self.status.send_if_modified(|status| status.retrying.take().is_some());
                     let answer = self.ask(asked);
                     self.current = Some(answer);
                 }
@@ -41,11 +41,11 @@ impl Driver {
                     let after_ms = at_ms.saturating_sub(now_ms());
                     let retrying = Retrying { attempt, after_ms, failure };
                     // For watchers that come later, then for current ones.
-                    self.seen.send_modify(|seen| seen.retrying = Some(retrying.clone()));
+                    self.status.send_modify(|status| status.retrying = Some(retrying.clone()));
                     let _ = self.progress.send(Progress::Retry(retrying));
                 }
                 Effect::Approve(call) => {
-                    self.seen.send_modify(|seen| seen.waiting = Some(call.id.clone()));
+                    self.status.send_modify(|status| status.waiting = Some(call.id.clone()));
                 }
                 Effect::Perform { call, key, is_repeated, intent } => {
                     let performance = CallExecution {
@@ -57,7 +57,7 @@ impl Driver {
                         is_repeated,
                         intent,
                         running: self.running.clone(),
-                        storing: self.storing.clone(),
+                        uploader: self.uploader.clone(),
                     };
                     self.running.begin();
                     self.jobs.watch();
@@ -67,7 +67,7 @@ impl Driver {
                 Effect::Checkpoint { step } => {
                     let names =
                         rewinding::surplus(self.agent.entries(), self.profile.checkpoints.keep);
-                    let marking = rewinding::Marking {
+                    let marking = rewinding::StepCheckpoint {
                         service: self.service.clone(),
                         caller: self.caller.clone(),
                         session: self.session.clone(),
@@ -95,7 +95,7 @@ impl Driver {
 
     pub(super) async fn record(&mut self, entry: Entry) -> Result<(), ServiceError> {
         let number = entry.entry;
-        let is_outcome = matches!(entry.what, What::Outcome(_));
+        let is_outcome = matches!(entry.what, EntryKind::Outcome(_));
         let Some(mut file) = self.file.take() else { return Err(ServiceError::unexpected()) };
         let (directory, profile) = (self.directory.clone(), self.profile.clone());
         let (file, outcome) = blocking(move || {
@@ -113,17 +113,17 @@ impl Driver {
         // Published only now: decisions are ahead of the disk, and others see the disk.
         let (is_told, is_busy) = outcome?;
         if is_told || is_outcome {
-            self.storing.keep(if is_told { StoreChange::Record } else { StoreChange::Thread });
+            self.uploader.keep(if is_told { StoreChange::Record } else { StoreChange::Thread });
         }
-        self.seen.send_modify(|seen| {
-            seen.entries = number;
-            seen.is_busy = is_busy;
-            (seen.waiting, seen.retrying) = (None, None);
+        self.status.send_modify(|status| {
+            status.entries = number;
+            status.is_busy = is_busy;
+            (status.waiting, status.retrying) = (None, None);
         });
         Ok(())
     }
 
-    fn ask(&mut self, asked: Asked) -> BoxFuture<'static, Input> {
+    fn ask(&mut self, asked: Question) -> BoxFuture<'static, Input> {
         let mut turns = self.agent.turns(asked.purpose);
         let (model, client) = match &self.backend {
             Backend::Model { model, client } => (model.clone(), client.clone()),
@@ -135,7 +135,7 @@ impl Driver {
         if let Some(program) = &model.command {
             let (activities, told) = mpsc::channel(ACTIVITIES);
             (self.activities, self.finished) = (Some(told), None);
-            let commanded = Commanded {
+            let command_agent = CommandAgentRun {
                 service: self.service.clone(),
                 caller: self.caller.clone(),
                 session: self.session.clone(),
@@ -145,15 +145,15 @@ impl Driver {
                 turns,
                 asked,
                 running: self.running.clone(),
-                storing: self.storing.clone(),
+                uploader: self.uploader.clone(),
                 activities,
             };
             self.running.begin();
             self.jobs.watch();
-            return Box::pin(commanded.answer());
+            return Box::pin(command_agent.answer());
         }
-        let words = match asked.purpose {
-            Purpose::Step => Some(Words::after(self.seen.borrow().entries, &self.progress)),
+        let deltas = match asked.purpose {
+            Purpose::Step => Some(DeltaSender::after(self.status.borrow().entries, &self.progress)),
             // A summary is not an answer to the task.
             Purpose::Summary | Purpose::ShortSummary => {
                 turns.push(sessile_agent::conversation::Turn::User(SUMMARY.to_owned()));
@@ -163,12 +163,13 @@ impl Driver {
         // A model's server that finds calls in a conversation wants the tools declared,
         // also for a summary.
         let tools = self.tools.clone();
-        let question = Question { instructions: self.profile.instructions.clone(), turns, tools };
+        let question =
+            ModelRequest { instructions: self.profile.instructions.clone(), turns, tools };
         let (used, told) = watch::channel(Usage::default());
         self.used = told;
-        let audience = Audience { words, used };
+        let observers = ReplyObservers { deltas, used };
         Box::pin(async move {
-            match model.ask(&client, &question, &audience).await {
+            match model.ask(&client, &question, &observers).await {
                 Ok(reply) => Input::Replied(reply),
                 Err(failure) => Input::Failed(failure),
             }

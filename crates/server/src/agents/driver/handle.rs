@@ -44,7 +44,7 @@ pub(crate) struct AgentRewound {
 pub(in crate::agents) struct Handle {
     pub(super) orders: mpsc::Sender<Order>,
     /// The progress of the thread.
-    pub(in crate::agents) seen: watch::Receiver<Seen>,
+    pub(in crate::agents) status: watch::Receiver<DriverStatus>,
     pub(super) progress: broadcast::Sender<Progress>,
     /// The price of its model.
     pub(in crate::agents) price: Price,
@@ -53,7 +53,7 @@ pub(in crate::agents) struct Handle {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::agents) struct Seen {
+pub(in crate::agents) struct DriverStatus {
     /// Number of entries on disk.
     pub(in crate::agents) entries: u64,
     /// A task is unfinished.
@@ -70,13 +70,13 @@ impl Handle {
     }
 
     pub(in crate::agents) fn waiting(&self) -> Option<String> {
-        self.seen.borrow().waiting.clone()
+        self.status.borrow().waiting.clone()
     }
 
     /// Whether a task is in progress and does not wait for approval.
     pub(in crate::agents) fn is_working(&self) -> bool {
-        let seen = self.seen.borrow();
-        self.is_live() && seen.is_busy && seen.waiting.is_none()
+        let status = self.status.borrow();
+        self.is_live() && status.is_busy && status.waiting.is_none()
     }
 
     /// Whether it works on the thread file that is there now.

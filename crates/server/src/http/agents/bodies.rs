@@ -14,15 +14,15 @@ use sessile_gateway::answer::{Restored, Rewound};
 use sessile_protocol::SessionId;
 use utoipa::{IntoParams, ToSchema};
 
-/// An agent to make: a session with a thread, and a model that works there.
+/// A new agent: a session with a thread, and a model that works in it.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct StartAgent {
-    /// A session that is there; without it, one is started
+    /// An existing session. Default: a new one
     #[serde(default)]
     #[schema(nullable)]
     session: Option<String>,
-    /// The directory that it works in
+    /// Its working directory
     #[serde(default)]
     #[schema(nullable)]
     workspace: Option<String>,
@@ -33,27 +33,27 @@ pub(in crate::http) struct StartAgent {
     /// Environment variables of its session
     #[serde(default)]
     env: wire::Environment,
-    /// Which of the server's models; not needed where there is one only
+    /// The model. Default: the server's only one
     #[serde(default)]
     #[schema(nullable)]
     model: Option<String>,
-    /// What the model is told before everything else
+    /// Instructions for the model
     #[serde(default)]
     #[schema(nullable)]
     instructions: Option<String>,
     /// Tools whose calls wait for approval; `*` stands for all
     #[serde(default)]
     approve: Vec<String>,
-    /// How many steps can be taken back, files included; 0: none. When absent 10, with
-    /// the files of the workspace unless they are many
+    /// Number of steps that can be undone, including files; 0: none. Default: 10, without
+    /// files if the workspace is large
     #[serde(default)]
     #[schema(nullable, minimum = 0, maximum = 1000)]
     checkpoints: Option<u32>,
-    /// Confine its session: true, the name of a preset, or a policy
+    /// Run its session in a sandbox: true, the name of a preset, or a policy
     #[serde(default)]
     #[schema(nullable, value_type = Option<wire::SandboxChoice>)]
     sandbox: Option<serde_json::Value>,
-    /// Save its session in idle time; as the server was told when absent
+    /// Save its session in idle time. Default: the server's setting
     #[serde(default)]
     #[schema(nullable)]
     durable: Option<bool>,
@@ -87,10 +87,10 @@ impl StartAgent {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct NewTask {
-    /// What is to be done
+    /// The task
     #[schema(min_length = 1, example = "Create app.py")]
     pub(super) text: String,
-    /// What it may use up
+    /// Its limits
     #[serde(default)]
     #[schema(nullable)]
     pub(super) limits: Option<Limits>,
@@ -99,35 +99,35 @@ pub(in crate::http) struct NewTask {
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct TaskBegun {
     pub(super) task: TaskNo,
-    /// What had become of the session
+    /// What happened to the session before
     pub(super) continuity: Continuity,
 }
 
-/// Where to go back to.
+/// The target of a rewind.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct RewindAgent {
-    /// The last step that still counts; 0: before the first one
+    /// The last step to keep; 0: none
     pub(super) step: u64,
 }
 
-/// How far an agent has gone back
+/// The result of an agent's rewind
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct RewoundAgent {
     pub(super) session_id: SessionId,
     #[serde(flatten)]
     pub(super) rewind: Rewind,
-    /// What became of the session; absent when nothing was done there since
+    /// The rewind of the session; absent if nothing was run since
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) session: Option<Rewound>,
 }
 
-/// Where an agent has gone.
+/// The new place of an agent.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct MovedAgent {
-    /// The server that has it now; shown to whoever asks for the agent here
+    /// The URL of that server, for clients that ask here
     #[schema(
         example = "https://sessile.example",
         min_length = 1,
@@ -135,13 +135,13 @@ pub(in crate::http) struct MovedAgent {
         pattern = r"^[^\u0000-\u001f\u007f-\u009f]+$"
     )]
     url: String,
-    /// Its session there
+    /// Its session on that server
     #[schema(min_length = 1, max_length = 1000, pattern = r"^[^\u0000-\u001f\u007f-\u009f]+$")]
     session_id: String,
-    /// How long its thread was when it was exported, as `Sessile-Entries` said: if it
-    /// has grown since, it is not moved
+    /// The length of the exported thread: `Sessile-Entries` of the export. If the thread has
+    /// grown since, the request is refused
     entries: u64,
-    /// The newest run that was exported, as `Sessile-As-Of-Run` said
+    /// The newest exported run: `Sessile-As-Of-Run` of the export
     #[serde(default)]
     #[schema(nullable)]
     as_of_run: Option<u64>,
@@ -153,7 +153,7 @@ impl From<MovedAgent> for MovedAway {
     }
 }
 
-/// An agent that goes on here
+/// An imported agent
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct ImportedAgent {
     pub(super) agent: AgentView,
@@ -170,13 +170,13 @@ pub(in crate::http) struct TaskList {
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct ThreadPage {
     pub(super) entries: Vec<Entry>,
-    /// There are more: ask with `after` set to this
+    /// Set if there are more entries: the value of `after` for them
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) next: Option<u64>,
 }
 
-/// The data of an event of a thread: `event` is its `type`, and `id` its `entry`
+/// The data of a thread's event: `event` is the entry's `type`, `id` its number
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct ThreadEvent {
     pub(in crate::http) session_id: SessionId,
@@ -184,19 +184,19 @@ pub(in crate::http) struct ThreadEvent {
     pub(in crate::http) entry: Entry,
 }
 
-/// Words of the model, as they come: the data of the event `delta`
+/// New words of the model: the data of the event `delta`
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct DeltaEvent {
     pub(in crate::http) text: String,
 }
 
-/// The model has failed, and is asked once more after a while: the data of the event
-/// `retry`. Words that came since the last entry do not count
+/// The model failed, and will be asked again: the data of the event `retry`. Words since the
+/// last entry no longer count
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct RetryEvent {
     /// The attempt that has failed: 1, 2, …
     pub(in crate::http) attempt: u32,
-    /// When it is asked again
+    /// Time until the next attempt
     pub(in crate::http) after_ms: u64,
     pub(in crate::http) failure: Failure,
 }
@@ -211,7 +211,7 @@ pub(in crate::http) struct ApproveEvent {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct TasksQuery {
-    /// How many of the newest tasks; 100 when absent
+    /// Maximum number of tasks. Default: 100
     #[serde(default, deserialize_with = "most_tasks")]
     #[param(minimum = 1, maximum = 1000)]
     pub(super) limit: Option<u64>,
@@ -225,11 +225,11 @@ fn most_tasks<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> 
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct ThreadQuery {
-    /// Entries after this one
+    /// Return entries after this one
     #[serde(default, deserialize_with = "any_entry")]
     #[param(minimum = 0, maximum = 9_007_199_254_740_991u64)]
     pub(super) after: Option<u64>,
-    /// How many entries; 1000 when absent
+    /// Maximum number of entries. Default: 1000
     #[serde(default, deserialize_with = "most_entries")]
     #[param(minimum = 1, maximum = 10_000)]
     pub(super) limit: Option<u64>,
@@ -247,7 +247,7 @@ fn most_entries<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct ExportQuery {
-    /// With the files of the session's directory; true when absent
+    /// Include the files of the session's directory. Default: true
     #[serde(default = "yes")]
     pub(super) files: bool,
 }
@@ -260,24 +260,22 @@ fn yes() -> bool {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct ImportQuery {
-    /// Run what is in the file, and say to the model what its thread says, whoever
-    /// made it
+    /// Trust the file: run its code, and send its thread to the model
     #[serde(default)]
     trust: bool,
-    /// Go on in this directory, with the files: it must be new or empty. Where the
-    /// session was when absent, if that may be
+    /// The directory for the agent and its files: new or empty. Default: the directory of the
+    /// exported session, if it is allowed
     cwd: Option<String>,
-    /// What to call its session; as the exported one when absent
+    /// The name of the session. Default: the name of the exported one
     #[param(
         min_length = 1,
         max_length = 100,
         pattern = r"^(?!sess_)[\p{Alphabetic}\p{N} _.:/-]+$"
     )]
     name: Option<String>,
-    /// Save the new session in idle time; as the server was told when absent
+    /// Save the new session in idle time. Default: the server's setting
     durable: Option<bool>,
-    /// Which of this server's models; the one of the same name, or the only one, when
-    /// absent
+    /// The model. Default: the one of the same name, or the server's only one
     model: Option<String>,
 }
 
@@ -295,7 +293,7 @@ impl From<ImportQuery> for ImportOrder {
 pub(in crate::http) struct Decision {
     pub(super) call: String,
     pub(super) allow: bool,
-    /// What the model is told when it may not
+    /// The message for the model when the call is denied
     #[serde(default)]
     #[schema(nullable)]
     pub(super) reason: Option<String>,
@@ -308,7 +306,7 @@ pub(in crate::http) struct AgentList {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Taken {
-    /// Always true: it was taken
+    /// Always true
     pub(super) accepted: bool,
 }
 
@@ -316,7 +314,7 @@ pub(in crate::http) struct Taken {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct WaitQuery {
-    /// How long to wait for the task's end
+    /// Wait this long for the end of the task
     #[serde(default, deserialize_with = "span_text")]
     #[param(value_type = Option<Span>)]
     pub(super) wait: Option<Span>,

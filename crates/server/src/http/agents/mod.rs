@@ -34,10 +34,10 @@ use sessile_protocol::SessionId;
 use std::convert::Infallible;
 use std::time::Duration;
 
-/// Make an agent
+/// Create an agent
 #[utoipa::path(
     post, path = "/v1/agents", operation_id = "start_agent", tag = "agents",
-    params(("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "Names this request: one with a key that was used before is answered with that one's agent")),
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "A key for this request. A request with the same key gets the agent of the first one")),
     request_body = StartAgent,
     responses((status = 201, body = AgentView))
 )]
@@ -52,7 +52,7 @@ pub(super) async fn start(
     Ok((StatusCode::CREATED, Json(made)))
 }
 
-/// All agents
+/// List agents
 #[utoipa::path(
     get, path = "/v1/agents", operation_id = "list_agents", tag = "agents",
     responses((status = 200, body = AgentList))
@@ -64,7 +64,7 @@ pub(super) async fn list(
     Ok(Json(AgentList { agents: app.service.agents(&caller).await? }))
 }
 
-/// An agent, by its session
+/// Get an agent
 #[utoipa::path(
     get, path = "/v1/agents/{id}", operation_id = "show_agent", tag = "agents",
     params(wire::SessionParam),
@@ -74,9 +74,9 @@ pub(super) async fn show(AgentCall { service, caller, id }: AgentCall) -> Answer
     Ok(Json(service.agent(&caller, &id).await?))
 }
 
-/// Make agents with the same past
+/// Fork an agent
 ///
-/// The session is forked, and each fork has a copy of the thread.
+/// Forks the session. Each fork gets a copy of the thread.
 #[utoipa::path(
     post, path = "/v1/agents/{id}/fork", operation_id = "fork_agent", tag = "agents",
     params(wire::SessionParam),
@@ -93,10 +93,10 @@ pub(super) async fn fork(
 
 /// Give an agent a task
 ///
-/// It is carried out by the server, whatever becomes of the caller.
+/// The server carries it out, even if the client disconnects.
 #[utoipa::path(
     post, path = "/v1/agents/{id}/tasks", operation_id = "begin_task", tag = "agents",
-    params(wire::SessionParam, ("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "Names this request: one with a key that was used before is answered with that one's task")),
+    params(wire::SessionParam, ("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$", description = "A key for this request. A request with the same key gets the task of the first one")),
     request_body = NewTask,
     responses((status = 202, body = TaskBegun))
 )]
@@ -111,7 +111,7 @@ pub(super) async fn submit(
     Ok((StatusCode::ACCEPTED, Json(TaskBegun { task, continuity })))
 }
 
-/// The newest tasks of an agent
+/// List the newest tasks of an agent
 #[utoipa::path(
     get, path = "/v1/agents/{id}/tasks", operation_id = "list_tasks", tag = "agents",
     params(wire::SessionParam, TasksQuery),
@@ -125,10 +125,10 @@ pub(super) async fn tasks(
     Ok(Json(TaskList { tasks: service.tasks(&caller, &id, limit).await? }))
 }
 
-/// An agent's thread
+/// Read an agent's thread
 ///
-/// Everything that its model was shown and did, and what was taken back. As it
-/// happens, the same is at `…/events`.
+/// Everything that the model was shown and did, including what was taken back. `…/events`
+/// streams the same live.
 #[utoipa::path(
     get, path = "/v1/agents/{id}/thread", operation_id = "show_thread", tag = "agents",
     params(wire::SessionParam, ThreadQuery),
@@ -144,10 +144,10 @@ pub(super) async fn thread(
     Ok(Json(ThreadPage { entries, next }))
 }
 
-/// Take an agent back to a step
+/// Rewind an agent to a step
 ///
-/// Its conversation, its interpreters and its files are as they were right after that
-/// step. What came later stays in the thread, and does not count any more.
+/// Conversation, interpreters and files become what they were right after that step. Later
+/// entries stay in the thread, but no longer count.
 #[utoipa::path(
     post, path = "/v1/agents/{id}/rewind", operation_id = "rewind_agent", tag = "agents",
     params(wire::SessionParam),
@@ -158,9 +158,9 @@ pub(super) async fn rewind(call: AgentCall, Body(body): Body<RewindAgent>) -> An
     take_back(call, RewindTo::Step(body.step)).await
 }
 
-/// Take back an agent's last task
+/// Undo an agent's last task
 ///
-/// As a rewind to the step before it.
+/// The same as a rewind to the step before it.
 #[utoipa::path(
     post, path = "/v1/agents/{id}/undo", operation_id = "undo_task", tag = "agents",
     params(wire::SessionParam),
@@ -177,7 +177,7 @@ async fn take_back(call: AgentCall, to: RewindTo) -> Answer<RewoundAgent> {
     Ok(Json(RewoundAgent { session_id: id, rewind: done.rewind, session }))
 }
 
-/// What has become of a task
+/// Get a task
 #[utoipa::path(
     get, path = "/v1/agents/{id}/tasks/{task}", operation_id = "show_task", tag = "agents",
     params(wire::SessionParam, ("task" = u64, Path, description = "The task's number"), WaitQuery),
@@ -196,7 +196,7 @@ pub(super) async fn task(
     Ok(Json(service.task(&caller, &id, TaskNo(number), wait).await?))
 }
 
-/// Stop the task that is under way
+/// Cancel the current task
 #[utoipa::path(
     post, path = "/v1/agents/{id}/cancel", operation_id = "cancel_task", tag = "agents",
     params(wire::SessionParam),
@@ -207,7 +207,7 @@ pub(super) async fn cancel(AgentCall { service, caller, id }: AgentCall) -> Answ
     Ok(Json(Taken { accepted: true }))
 }
 
-/// Say whether a call may be carried out
+/// Approve or deny a call
 #[utoipa::path(
     post, path = "/v1/agents/{id}/approvals", operation_id = "decide_call", tag = "agents",
     params(wire::SessionParam),
@@ -226,17 +226,17 @@ pub(super) async fn decide(
     Ok(Json(Taken { accepted: true }))
 }
 
-/// What happens in an agent's thread
+/// Stream the events of an agent's thread
 ///
-/// An event per entry, with its number as id; with `Last-Event-ID` they go on after
-/// that one. `delta` has words of the model as they come, `retry` says
-/// that it has failed and is asked again, and `approve` names a call that waits; none of
-/// these has an id. The stream ends when nothing is under way.
+/// One event per entry, with the entry's number as id. `Last-Event-ID` continues after that
+/// entry. Three events have no id: `delta` has new words of the model, `retry` says that the
+/// model failed and will be asked again, and `approve` names a call that waits for approval.
+/// The stream ends when no task is in progress.
 #[utoipa::path(
     get, path = "/v1/agents/{id}/events", operation_id = "follow_agent", tag = "agents",
     params(
         wire::SessionParam,
-        ("Last-Event-ID" = Option<String>, Header, pattern = "^[0-9]{1,18}$", description = "The last event that was seen"),
+        ("Last-Event-ID" = Option<String>, Header, pattern = "^[0-9]{1,18}$", description = "The id of the last event that was received"),
     ),
     responses((status = 200, content_type = "text/event-stream", body = wire::ServerSentEvent))
 )]

@@ -15,13 +15,13 @@ use axum::{Extension, Json};
 
 const ENTRIES: HeaderName = HeaderName::from_static("sessile-entries");
 
-/// An agent as a file
+/// Export an agent
 ///
-/// The body is one file with its session, the files of the workspace, its thread and
-/// how it was made. The headers say in `Sessile-As-Of-Run` the newest run that is in
-/// it, in `Sessile-Entries` how long its thread is, and in `Sessile-Left` how many
-/// things could not be carried. Keys of models are not in it; what the session has in
-/// variables and environment is, secrets included. Refused while a task is not over.
+/// The body is one file with the session, the files of the workspace, the thread and the
+/// settings of the agent. Headers: `Sessile-As-Of-Run` is the newest run in the file,
+/// `Sessile-Entries` the length of the thread, `Sessile-Left` the number of things that could
+/// not be saved. The file contains the session's variables and environment, including
+/// secrets, but no keys of models. Refused while a task is in progress.
 #[utoipa::path(
     get, path = "/v1/agents/{id}/export", operation_id = "export_agent", tag = "agents",
     params(wire::SessionParam, ExportQuery),
@@ -47,12 +47,11 @@ pub(in crate::http) async fn export(
     Ok((headers, pieces(exported.file, guard)).into_response())
 }
 
-/// Make an agent from an exported one
+/// Import an agent
 ///
-/// The body is the file. The agent goes on with the same thread, in a new session.
-/// Importing runs code that is in the file, as the user who runs the server: one that
-/// was not exported from the same sessions directory is refused (403 `untrusted`)
-/// without `trust`.
+/// The body is an exported file. The agent continues its thread in a new session. Importing
+/// runs code from the file as the server's user. So a file from another sessions directory is
+/// refused (403 `untrusted`) without `trust`.
 #[utoipa::path(
     post, path = "/v1/agents/import", operation_id = "import_agent", tag = "agents",
     params(ImportQuery),
@@ -73,10 +72,11 @@ pub(in crate::http) async fn import(
     Ok((StatusCode::CREATED, Json(ImportedAgent { agent: made.agent, session })))
 }
 
-/// Say that an agent goes on elsewhere
+/// Mark an agent as moved to another server
 ///
-/// It takes no more tasks here, and says where it is (410 `agent_moved`); its session
-/// ends. Refused (409 `busy`) when it has gone on since it was exported.
+/// The agent takes no more tasks here: requests are answered with its new place (410
+/// `agent_moved`). Its session ends. Refused (409 `busy`) if the agent has worked since it
+/// was exported.
 #[utoipa::path(
     post, path = "/v1/agents/{id}/moved", operation_id = "agent_moved", tag = "agents",
     params(wire::SessionParam),

@@ -21,10 +21,10 @@ const TAR: &str = "application/x-tar";
 #[expect(dead_code, reason = "only described: it is streamed")]
 pub(in crate::http) struct FileArchive(Vec<u8>);
 
-/// A directory with all that is in it, or a file, as a tar
+/// Download a directory or a file as a tar archive
 ///
-/// Names are relative to the directory. Links are in it as links; sockets, FIFOs
-/// and devices are not. It is made as it is read.
+/// Names are relative to the directory. Links stay links; sockets, FIFOs and devices are left
+/// out. The archive is made while it is sent.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/files/archive", tag = "files", operation_id = "pack_files",
     params(wire::SessionParam, PathQuery),
@@ -50,12 +50,11 @@ pub(in crate::http) async fn pack(
     Ok(([(header::CONTENT_TYPE, TAR)], Bytes::from_stream(pieces)).into_response())
 }
 
-/// Unpack a tar into a directory, which is made if it is not there
+/// Unpack a tar archive into a directory
 ///
-/// What is in its way is replaced, file by file. Names that lead out of the
-/// directory are refused; links that lead out of the workspace, devices and FIFOs
-/// are left out, and listed in the answer. Owners, and setuid and its like, are
-/// not taken over.
+/// Creates the directory if needed, and replaces existing files one by one. Names that lead
+/// out of the directory are refused. Links that lead out of the workspace, devices and FIFOs
+/// are left out and listed in the answer. Owners and bits such as setuid are ignored.
 #[utoipa::path(
     put, path = "/v1/sessions/{id}/files/archive", tag = "files", operation_id = "unpack_files",
     params(wire::SessionParam, PathQuery),

@@ -44,22 +44,22 @@ enum Wanted {
     Nothing,
 }
 
-/// The content of a file
+/// Read a file
 ///
-/// `Range: bytes=…` for a part of it (206), `If-None-Match` with its `ETag` for
-/// nothing when it is the same (304).
+/// `Range: bytes=…` returns a part (206). `If-None-Match` with its `ETag` returns nothing if
+/// the file is unchanged (304).
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/files/content", tag = "files", operation_id = "read_file",
     params(
         wire::SessionParam,
         super::PathQuery,
-        ("Range" = Option<String>, Header, description = "One range of bytes"),
-        ("If-None-Match" = Option<String>, Header, description = "An ETag of before"),
+        ("Range" = Option<String>, Header, description = "A range of bytes"),
+        ("If-None-Match" = Option<String>, Header, description = "The ETag of an earlier answer"),
     ),
     responses(
         (status = 200, content((FileContent = "application/octet-stream"))),
         (status = 206, content((FileContent = "application/octet-stream"))),
-        (status = 304, description = "It is the same as before"),
+        (status = 304, description = "The file is unchanged"),
         (status = "4XX", body = wire::ErrorBody),
         (status = 503, body = wire::ErrorBody),
     )
@@ -172,12 +172,11 @@ pub(in crate::http) struct WriteQuery {
     #[serde(rename = "path")]
     #[param(rename = "path", min_length = 1, example = "notes.txt")]
     _path: String,
-    /// Its permissions in octal, such as `0755`; else those of the file that was
-    /// there
+    /// Permissions in octal, such as `0755`. Default: those of the existing file
     #[serde(default, deserialize_with = "mode")]
     #[param(value_type = Option<String>, pattern = "^0?[0-7]{3}$")]
     mode: Option<u32>,
-    /// Make the directories above it
+    /// Create missing parent directories
     #[serde(default)]
     parents: bool,
 }
@@ -191,20 +190,20 @@ fn mode<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u32>, D::Error> {
 
 /// Write a file
 ///
-/// The body is its content, of any size. It is in its place when all of it has
-/// come, and not before: nobody reads half of it, and a body that is cut off
-/// changes nothing. `If-None-Match: *` writes only a file that is not there.
+/// The body is the content, of any size. The file is replaced once the whole body has
+/// arrived: nobody reads a partial file, and an incomplete body changes nothing.
+/// `If-None-Match: *` only creates a new file.
 #[utoipa::path(
     put, path = "/v1/sessions/{id}/files/content", tag = "files", operation_id = "write_file",
     params(
         wire::SessionParam,
         WriteQuery,
-        ("If-None-Match" = Option<String>, Header, description = "`*`: only a new file"),
+        ("If-None-Match" = Option<String>, Header, description = "`*`: do not replace an existing file"),
     ),
     request_body(content = Option<FileContent>, content_type = "application/octet-stream"),
     responses(
-        (status = 200, body = FileEntry, description = "It was replaced"),
-        (status = 201, body = FileEntry, description = "There was none"),
+        (status = 200, body = FileEntry, description = "The file was replaced"),
+        (status = 201, body = FileEntry, description = "The file was created"),
         (status = "4XX", body = wire::ErrorBody),
         (status = 503, body = wire::ErrorBody),
     )

@@ -40,16 +40,16 @@ pub(super) struct PathQuery {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListFilesQuery {
-    /// A directory, relative to the workspace, or absolute and within it; the
-    /// workspace itself when absent
+    /// A directory, relative to the workspace, or absolute and within it. Default: the
+    /// workspace
     #[serde(rename = "path", default)]
     #[param(rename = "path", value_type = Option<String>)]
     _path: String,
-    /// How deep: 1 is what is in the directory
+    /// Levels to list; 1 is the directory itself
     #[serde(default, deserialize_with = "depth")]
     #[param(minimum = 1, maximum = 1000)]
     depth: Option<u64>,
-    /// Entries at most; 10000 when absent
+    /// Maximum number of entries. Default: 10000
     #[serde(default, deserialize_with = "limit")]
     #[param(minimum = 1, maximum = 100_000)]
     limit: Option<u64>,
@@ -63,9 +63,9 @@ fn limit<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
     wire::within_text(d, 1, 100_000)
 }
 
-/// What is in a directory of the workspace
+/// List a directory of the workspace
 ///
-/// With `depth`, and below it. Links are told, and not followed.
+/// `depth` includes subdirectories. Links are listed, but not followed.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/files", tag = "files", operation_id = "list_files",
     params(wire::SessionParam, ListFilesQuery),
@@ -90,7 +90,7 @@ pub(super) async fn list(
     Ok(Json(FileList { entries: entries.iter().map(FileEntry::from).collect(), truncated }))
 }
 
-/// What is known of a path; of a link, the link itself
+/// Get metadata of a path. Links are not followed
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/files/stat", tag = "files", operation_id = "stat_file",
     params(wire::SessionParam, PathQuery),
@@ -116,15 +116,15 @@ pub(super) async fn stat(
 pub(super) struct DirectoryRequest {
     #[schema(example = "build/output")]
     path: String,
-    /// Make those above it, and be content when it is there already
+    /// Create missing parents, and accept an existing directory
     #[serde(default)]
     parents: bool,
-    /// How `path` is written
+    /// The encoding of `path`
     #[schema(nullable)]
     encoding: Option<wire::Encoding>,
 }
 
-/// Make a directory
+/// Create a directory
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/files/directory", tag = "files",
     operation_id = "make_directory",
@@ -152,13 +152,13 @@ pub(super) async fn make(
 pub(super) struct MoveRequest {
     #[schema(min_length = 1)]
     from: String,
-    /// Its new path, not the directory that it is to be in
+    /// The new path, including the name
     #[schema(min_length = 1)]
     to: String,
-    /// Replace what is there
+    /// Replace an existing file
     #[serde(default)]
     overwrite: bool,
-    /// How `from` and `to` are written
+    /// The encoding of `from` and `to`
     #[schema(nullable)]
     encoding: Option<wire::Encoding>,
 }
@@ -194,7 +194,7 @@ pub(super) struct RemoveQuery {
     #[serde(rename = "path")]
     #[param(rename = "path", min_length = 1)]
     _path: String,
-    /// A directory with all that is in it
+    /// Remove a directory with its contents
     #[serde(default)]
     recursive: bool,
 }

@@ -32,18 +32,17 @@ pub(in crate::http) struct WatchQuery {
     #[serde(rename = "path", default)]
     #[param(rename = "path", value_type = Option<String>)]
     _path: String,
-    /// With all directories below it, at most 4096
+    /// Include all subdirectories, at most 4096
     #[serde(default)]
     recursive: bool,
 }
 
-/// What happens to the files of a directory
+/// Watch the files of a directory
 ///
-/// `ready` first: what happens from then on is told. `created`, `modified` (when
-/// a writer has closed it, or its permissions changed) and `removed`, each with
-/// the `path`; a move is a `removed` and a `created`. `overflow` when more has
-/// happened than could be told: list the directory anew then, as after a
-/// connection that broke. `ended` is the last one: the session has ended.
+/// The first event is `ready`: later changes are reported. `created`, `modified` (a writer
+/// has closed the file, or its permissions changed) and `removed` have the `path`; a move is
+/// a `removed` and a `created`. `overflow` means that changes were missed: list the directory
+/// again, as after a lost connection. The last event is `ended`: the session has ended.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/files/watch", tag = "files", operation_id = "watch_files",
     params(wire::SessionParam, WatchQuery),

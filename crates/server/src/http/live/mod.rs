@@ -1,44 +1,44 @@
 //! The same events over a WebSocket, which also takes input, keys, signals and window
 //! sizes: everything that a person at `sessile attach` can do.
 
+mod event_feed;
+mod message;
 mod order;
-mod told;
-mod watched;
 
 use super::App;
 use super::body::{Params, Session, SessionRun};
 use super::runs::{decode_input, signal_number};
 use super::wire;
-use crate::service::{Beginning, Caller, Cursor, ErrorCode, Joined, ServiceError};
+use crate::service::{Caller, Cursor, ErrorCode, JoinPoint, ReadFrom, ServiceError};
 use axum::Extension;
 use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use event_feed::EventFeed;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
+use message::{PlainMessage, ServerMessage};
 use order::{Keys, Order, RunOrder, Size};
 use serde::{Deserialize, Deserializer};
 use sessile_gateway::following::{Detail, Position};
 use sessile_protocol::{RunNo, SessionId, TerminalSize};
-use told::{Plain, Told};
 use utoipa::IntoParams;
-use watched::Watched;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SessionQuery {
-    /// Tell what happens in all runs of the session, whoever gave the order
+    /// Send the events of all runs of the session, of any client
     #[serde(default)]
     watch: bool,
-    /// With `watch`: begin with the newest so many finished runs
+    /// With `watch`: begin with this many finished runs
     #[serde(default, deserialize_with = "tail")]
     #[param(minimum = 0, maximum = 1000)]
     tail: Option<u64>,
-    /// With `watch`: the id of the last event that was seen
+    /// With `watch`: the id of the last event that was received
     after: Option<String>,
-    /// Refuse all orders
+    /// Refuse all messages that change something
     #[serde(default)]
     read_only: bool,
 }
@@ -49,7 +49,7 @@ fn tail<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
 
 impl SessionQuery {
     /// Returns where watching begins, if it was requested.
-    fn beginning(&self) -> Result<Option<Beginning>, ServiceError> {
+    fn beginning(&self) -> Result<Option<ReadFrom>, ServiceError> {
         let refuse = |message: String| ServiceError::new(ErrorCode::BadRequest, message);
         if !self.watch && (self.tail.is_some() || self.after.is_some()) {
             return Err(refuse("tail and after go with watch=true".to_owned()));
@@ -57,8 +57,8 @@ impl SessionQuery {
         let after: Option<Position> = self.after.as_deref().map(str::parse).transpose().map_err(
             |error: sessile_gateway::following::InvalidPosition| refuse(error.to_string()),
         )?;
-        let newest = Beginning::Newest(self.tail.unwrap_or(0));
-        Ok(self.watch.then(|| after.map_or(newest, Beginning::After)))
+        let newest = ReadFrom::Newest(self.tail.unwrap_or(0));
+        Ok(self.watch.then(|| after.map_or(newest, ReadFrom::After)))
     }
 }
 
@@ -66,13 +66,12 @@ impl SessionQuery {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunQuery {
-    /// The id of the last event that was seen
+    /// The id of the last event that was received
     after: Option<String>,
-    /// Begin with what draws the terminal as it is now, and go on from there,
-    /// instead of with all that was written to it
+    /// Begin with the current screen of the terminal instead of all its output
     #[serde(default)]
     screen: bool,
-    /// Refuse all orders
+    /// Refuse all messages that change something
     #[serde(default)]
     read_only: bool,
 }
@@ -90,15 +89,14 @@ impl Rights {
     }
 }
 
-/// A WebSocket for runs of a session, one after the other
+/// Open a WebSocket for runs of a session
 ///
-/// Send `{"type":"exec","command":"…"}`; the run's events come as JSON with
-/// `type` and `id`. While it runs, send `stdin`, `eof`, `keys`, `signal` and
-/// `resize`, with `run` for another one than the last that was begun here. The
-/// `stdout` of a run with a terminal is what a terminal emulator takes. With
-/// `watch=true`, the events are those of all runs of the session, as at
-/// `/v1/sessions/{id}/events?output=true`, and an `exec` is answered with
-/// `accepted` and the run's number.
+/// Send `{"type":"exec","command":"…"}`; the run's events come as JSON with `type` and `id`.
+/// While it runs, send `stdin`, `eof`, `keys`, `signal` and `resize`; they apply to the last
+/// run that was begun here, or to `run`. The `stdout` of a run with a terminal is input for a
+/// terminal emulator. With `watch=true`, sends the events of all runs of the session, as at
+/// `/v1/sessions/{id}/events?output=true`, and answers an `exec` with `accepted` and the
+/// run's number.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/ws", operation_id = "open_session_socket", tag = "runs",
     params(wire::SessionParam, SessionQuery),
@@ -121,7 +119,7 @@ pub(super) async fn session_socket(
         Some(beginning) => {
             let follower =
                 app.service.follow_session(&caller, &id, beginning, Detail::Output).await?;
-            (Watching::Session, Some(Watched::session(follower)))
+            (Watching::Session, Some(EventFeed::session(follower)))
         }
     };
     let limit = app.service.limits().body;
@@ -133,11 +131,11 @@ pub(super) async fn session_socket(
     }))
 }
 
-/// A WebSocket for one run
+/// Open a WebSocket for one run
 ///
-/// Its events as JSON with `type` and `id`; it takes `stdin`, `eof`, `keys`,
-/// `signal` and `resize`. With `screen=true`, a terminal that is drawn on already
-/// is joined: first comes `screen`, whose `data` draws it.
+/// Sends its events as JSON with `type` and `id`; accepts `stdin`, `eof`, `keys`, `signal`
+/// and `resize`. `screen=true` joins a terminal in use: the first message is `screen`, whose
+/// `data` draws the current screen.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/runs/{run}/ws", operation_id = "open_run_socket", tag = "runs",
     params(
@@ -161,19 +159,19 @@ pub(super) async fn run_socket(
     }
     let upgrade = upgrade.map_err(|refusal| refuse(&refusal))?;
     let guard = app.service.open_stream()?;
-    let Joined { cursor, screen } = match query.screen {
+    let JoinPoint { cursor, screen } = match query.screen {
         true => app.service.join(&caller, &id, run).await?,
-        false => Joined { cursor: after.unwrap_or_default(), screen: None },
+        false => JoinPoint { cursor: after.unwrap_or_default(), screen: None },
     };
     let follower = app.service.follow(&caller, &id, run, cursor).await?;
     let limit = app.service.limits().body;
     Ok(upgrade.max_message_size(limit).on_upgrade(move |socket| async move {
         let _guard = guard;
         let (rights, watching) = (Rights::of(query.read_only), Watching::OwnRuns);
-        let watched = Some(Watched::run(follower));
+        let watched = Some(EventFeed::run(follower));
         let conversation =
             Conversation { app, caller, id, rights, watching, watched, run: Some(run) };
-        conversation.serve(socket, screen.map(|drawn| Plain::drawn(run, drawn))).await;
+        conversation.serve(socket, screen.map(|drawn| PlainMessage::drawn(run, drawn))).await;
     }))
 }
 
@@ -195,7 +193,7 @@ struct Conversation {
     id: SessionId,
     rights: Rights,
     watching: Watching,
-    watched: Option<Watched>,
+    watched: Option<EventFeed>,
     /// The run that orders apply to, unless they name another one.
     run: Option<RunNo>,
 }
@@ -204,10 +202,10 @@ type Out = SplitSink<WebSocket, Message>;
 
 impl Conversation {
     /// Serves until the client goes away, which does not affect runs.
-    async fn serve(mut self, socket: WebSocket, first: Option<Plain<'static>>) {
+    async fn serve(mut self, socket: WebSocket, first: Option<PlainMessage<'static>>) {
         let (mut out, mut orders) = socket.split();
         if let Some(first) = first
-            && send(&mut out, Told::from(first).text()).await.is_err()
+            && send(&mut out, ServerMessage::from(first).text()).await.is_err()
         {
             return;
         }
@@ -225,8 +223,8 @@ impl Conversation {
                     let Some(order) = order else { return };
                     match self.obey(order).await {
                         Ok(None) => continue,
-                        Ok(Some(told)) => Told::from(told).text(),
-                        Err(error) => Told::error(&error).text(),
+                        Ok(Some(told)) => ServerMessage::from(told).text(),
+                        Err(error) => ServerMessage::error(&error).text(),
                     }
                 }
             };
@@ -239,7 +237,7 @@ impl Conversation {
     async fn obey(
         &mut self,
         order: Result<Order, ServiceError>,
-    ) -> Result<Option<Plain<'static>>, ServiceError> {
+    ) -> Result<Option<PlainMessage<'static>>, ServiceError> {
         let order = order?;
         match self.rights {
             Rights::Full => {}
@@ -263,14 +261,14 @@ impl Conversation {
     async fn begin(
         &mut self,
         exec: wire::ExecRequest,
-    ) -> Result<Option<Plain<'static>>, ServiceError> {
+    ) -> Result<Option<PlainMessage<'static>>, ServiceError> {
         let service = &self.app.service;
         let order = exec.order(&self.app, &HeaderMap::new())?;
         match self.watching {
             Watching::Session => {
                 let run = service.begin(&self.caller, &self.id, order.exec).await?.answer;
                 self.run = Some(run);
-                Ok(Some(Plain::Accepted { run }))
+                Ok(Some(PlainMessage::Accepted { run }))
             }
             Watching::OwnRuns if self.watched.is_some() => {
                 let message = "a run is going on here; open another WebSocket for a second one";
@@ -280,7 +278,7 @@ impl Conversation {
                 let run = service.begin(&self.caller, &self.id, order.exec).await?.answer;
                 let cursor = Cursor::default();
                 let follower = service.follow(&self.caller, &self.id, run, cursor).await?;
-                (self.run, self.watched) = (Some(run), Some(Watched::run(follower)));
+                (self.run, self.watched) = (Some(run), Some(EventFeed::run(follower)));
                 Ok(None)
             }
         }
@@ -290,7 +288,7 @@ impl Conversation {
         &self,
         run: RunNo,
         order: RunOrder,
-    ) -> Result<Option<Plain<'static>>, ServiceError> {
+    ) -> Result<Option<PlainMessage<'static>>, ServiceError> {
         let (service, caller, id) = (&self.app.service, &self.caller, &self.id);
         match order {
             RunOrder::Stdin(input) => {
@@ -315,8 +313,8 @@ impl Conversation {
                     Err(refusal) if is_without_terminal(&refusal) => false,
                     Err(refusal) => return Err(refusal),
                 };
-                let size = told::Size { columns, rows };
-                Ok(Some(Plain::Resized { run, size, terminal: has_terminal }))
+                let size = message::Size { columns, rows };
+                Ok(Some(PlainMessage::Resized { run, size, terminal: has_terminal }))
             }
         }
     }
@@ -328,7 +326,7 @@ fn is_without_terminal(refusal: &ServiceError) -> bool {
 }
 
 /// Returns the next event; waits for ever if nothing is watched.
-async fn next_event(watched: &mut Option<Watched>) -> Option<String> {
+async fn next_event(watched: &mut Option<EventFeed>) -> Option<String> {
     match watched {
         Some(watched) => watched.next().await,
         None => std::future::pending().await,

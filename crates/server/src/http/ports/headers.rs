@@ -57,7 +57,7 @@ pub(super) const ANSWERED_BY: HeaderName = HeaderName::from_static("sessile-port
 
 /// The outside address of a server in a session.
 #[derive(Clone, Debug)]
-pub(super) struct Front {
+pub(super) struct PublicAddress {
     pub(super) port: u16,
     /// `/v1/sessions/ID/ports/PORT`, as the caller wrote it.
     pub(super) prefix: String,
@@ -93,7 +93,7 @@ fn set_upgrade(headers: &mut HeaderMap) {
 }
 
 /// Returns the headers of a request, for the session's server.
-pub(super) fn inwards(mut headers: HeaderMap, front: &Front, websocket: bool) -> HeaderMap {
+pub(super) fn inwards(mut headers: HeaderMap, front: &PublicAddress, websocket: bool) -> HeaderMap {
     remove_hop_by_hop(&mut headers);
     let forwarded: Vec<HeaderName> = headers
         .keys()
@@ -126,7 +126,7 @@ pub(super) fn inwards(mut headers: HeaderMap, front: &Front, websocket: bool) ->
 /// session; `is_ours` says whether this server has a given name.
 pub(super) fn outwards(
     mut headers: HeaderMap,
-    front: &Front,
+    front: &PublicAddress,
     asked: &str,
     websocket: bool,
     is_ours: impl Fn(&str) -> bool,
@@ -161,7 +161,7 @@ pub(super) fn outwards(
 /// with the caller's token.
 fn outside_place(
     place: &HeaderValue,
-    front: &Front,
+    front: &PublicAddress,
     asked: &str,
     is_ours: impl Fn(&str) -> bool,
 ) -> Option<HeaderValue> {
@@ -196,8 +196,8 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn front() -> Front {
-        Front {
+    fn front() -> PublicAddress {
+        PublicAddress {
             port: 8000,
             prefix: "/v1/sessions/s/ports/8000".to_owned(),
             host: Some(HeaderValue::from_static("box.example:7377")),

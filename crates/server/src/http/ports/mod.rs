@@ -14,7 +14,7 @@ use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::any;
 use axum::{Extension, Json, Router};
-use headers::Front;
+use headers::PublicAddress;
 use hyper::client::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
@@ -28,7 +28,7 @@ pub(super) fn router() -> Router<App> {
         .route("/v1/sessions/{id}/ports/{port}/{*path}", any(through))
 }
 
-/// Where the session's processes listen
+/// List the ports that the session's processes listen on
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/ports", operation_id = "list_ports", tag = "ports",
     params(wire::SessionParam),
@@ -43,22 +43,21 @@ pub(super) async fn list(
     Ok(Json(ports.iter().map(answer::Port::from).collect()))
 }
 
-/// A request to a server in the session
+/// Send a request to a server in the session
 ///
-/// Any method, any path, bodies of any length, and WebSockets. The path and the
-/// query are passed on as they are. Neither `Authorization` nor cookies pass, in
-/// either direction. An answer of the session's server has the header
-/// `sessile-port`; one without it is ours.
+/// Supports any method, any path, bodies of any length, and WebSockets. Path and query are
+/// passed on unchanged. `Authorization` and cookies are removed, in both directions. Answers
+/// of the session's server have the header `sessile-port`; answers of Sessile do not.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/ports/{port}/{path}", operation_id = "call_port", tag = "ports",
     params(
         wire::SessionParam,
         ("port" = u16, Path, description = "A port that a process of the session listens on"),
-        ("path" = String, Path, description = "The rest of the path, as the session's server takes it"),
+        ("path" = String, Path, description = "The path for the session's server"),
     ),
     responses(
-        (status = "default", description = "What the session's server answers"),
-        (status = 502, description = "The session's server broke off", body = wire::ErrorBody),
+        (status = "default", description = "The answer of the session's server"),
+        (status = 502, description = "The session's server closed the connection", body = wire::ErrorBody),
     )
 )]
 pub(super) async fn through(
@@ -69,7 +68,7 @@ pub(super) async fn through(
 ) -> Result<Response, ServiceError> {
     let (prefix, inside) = split(request.uri());
     let host = request.headers().get(header::HOST).cloned();
-    let front = Front { port, prefix, host, scheme: app.guard.scheme };
+    let front = PublicAddress { port, prefix, host, scheme: app.guard.scheme };
     let websocket = headers::is_websocket(request.method(), request.headers());
     let guard = if websocket { Some(app.service.open_stream()?) } else { None };
     let stream = app.service.connect(&caller, &id, port).await?;
@@ -114,7 +113,7 @@ fn split(uri: &Uri) -> (String, String) {
 
 fn inwards(
     request: Request,
-    front: &Front,
+    front: &PublicAddress,
     inside: &str,
     websocket: bool,
 ) -> Result<Request, ServiceError> {

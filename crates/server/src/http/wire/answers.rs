@@ -16,7 +16,7 @@ pub(in crate::http) struct Anything {
     fields: Map<String, Value>,
 }
 
-/// The server is there
+/// Check that the server is running
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Health {
     /// `ok`
@@ -24,7 +24,7 @@ pub(in crate::http) struct Health {
     pub(in crate::http) version: &'static str,
 }
 
-/// The server can do its work
+/// The server is ready
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Readiness {
     /// `ready`
@@ -37,11 +37,11 @@ pub(in crate::http) struct SessionEnd {
     pub(in crate::http) status: SessionStatus,
 }
 
-/// One event of a stream, as `text/event-stream` has it
+/// One event of a `text/event-stream`
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "only described: axum writes it")]
 pub(in crate::http) struct ServerSentEvent {
-    /// Where a client that comes back goes on, in `Last-Event-ID`
+    /// The value of `Last-Event-ID` for reconnecting
     #[schema(required = false)]
     id: String,
     #[schema(required = false)]
@@ -50,7 +50,7 @@ pub(in crate::http) struct ServerSentEvent {
     data: String,
 }
 
-/// What is refused, and why
+/// An error
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorBody {
     error: ErrorDetail,

@@ -55,7 +55,7 @@ impl PartialSchema for Span {
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double)))
             .minimum(Some(0));
         let either = OneOfBuilder::new().item(text).item(seconds).description(Some(
-            "A length of time: \"30s\", \"500ms\", \"2h\", or seconds. More than a year is taken for a year",
+            "A duration: \"30s\", \"500ms\", \"2h\", or a number of seconds. At most a year",
         ));
         Schema::OneOf(either.build()).into()
     }
@@ -121,7 +121,7 @@ impl PartialSchema for Size {
             .examples(["64MiB"]);
         let bytes = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
         let either = OneOfBuilder::new().item(bytes).item(text).description(Some(
-            "Bytes: 1048576, \"1MiB\" or \"64K\" (1024 of a unit are one of the next)",
+            "A number of bytes: 1048576, \"1MiB\" or \"64K\" (units are powers of 1024)",
         ));
         Schema::OneOf(either.build()).into()
     }

@@ -9,7 +9,7 @@ mod outgoing;
 pub(crate) use incoming::{CutOff, Piece, incoming};
 
 use super::{Caller, RunOrder, Service, ServiceError};
-use crate::keepers::{Link, Place, Reached, blocking};
+use crate::keepers::{ConnectedSession, Link, Place, blocking};
 use incoming::Incoming;
 use outgoing::Outgoing;
 use sessile_client::{NoView, Workspace};
@@ -259,7 +259,7 @@ impl Service {
         id: &SessionId,
     ) -> Result<impl Future<Output = ()> + Send + 'static, ServiceError> {
         let place = self.place(caller, id).await?;
-        let link = self.reach_if_live(&place).await?.and_then(Reached::into_link);
+        let link = self.reach_if_live(&place).await?.and_then(ConnectedSession::into_link);
         Ok(async move {
             if let Some(link) = link {
                 gone(link).await;

@@ -5,18 +5,18 @@
 //! directory, other variables or the like gets a new copy. The copies go with the server
 //! that made them; the next one removes them.
 
-use super::Kept;
+use super::PoolState;
 use crate::keepers::{Place, blocking, lock};
-use crate::service::sessions::Places;
+use crate::service::sessions::RequestedSessions;
 use crate::service::{Caller, Service, ServiceError, StartSession, StartedOnce};
-use sessile_client::{Client, ClientError, Launcher, NewSession, OnceTurn, StartOnce};
+use sessile_client::{Client, ClientError, Launcher, NewSession, OnceClaim, StartOnce};
 use sessile_protocol::{Adoption, Request, SessionId};
 use sessile_store::{Directory, Liveness, Metadata, Sessions, timestamp};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 #[derive(Debug, Default)]
-pub(super) struct Ready {
+pub(super) struct ReadyCopies {
     stock: Mutex<Stock>,
 }
 
@@ -77,7 +77,7 @@ impl Service {
     pub(super) async fn take_ready(
         &self,
         caller: &Caller,
-        kept: &Kept,
+        kept: &PoolState,
         wanted: &NewSession,
         order: Option<&StartOnce>,
     ) -> Result<Option<StartedOnce>, ServiceError> {
@@ -85,13 +85,14 @@ impl Service {
             return Ok(None);
         }
         let wanted = self.confined(caller, self.limited(wanted.clone()));
-        let _room = self.admit_places(caller.token.as_deref(), Places::Ready).await?;
+        let _reservation =
+            self.admit_requested(caller.token.as_deref(), RequestedSessions::Ready).await?;
         loop {
             let Some(copy) = kept.ready.take(&wanted) else {
                 self.pools.used.notify_one();
                 return Ok(None);
             };
-            let giving = Giving {
+            let giving = Handover {
                 sessions: self.keepers.sessions().clone(),
                 launcher: self.keepers.launcher().clone(),
                 wanted: wanted.clone(),
@@ -99,17 +100,17 @@ impl Service {
             };
             let given = blocking(move || Ok(giving.give(copy))).await;
             let (came_back, outcome) = match given {
-                Ok(Given::Now(directory, metadata)) => {
+                Ok(HandoverOutcome::Now(directory, metadata)) => {
                     let place = Place::new(self.keepers.sessions(), directory, &metadata);
                     self.keepers.admit(&Arc::new(place));
                     (None, Some(Ok(StartedOnce::Now(*metadata))))
                 }
-                Ok(Given::Before(copy, metadata)) => {
+                Ok(HandoverOutcome::Before(copy, metadata)) => {
                     (Some(copy), Some(Ok(StartedOnce::Before(*metadata))))
                 }
-                Ok(Given::Refused(copy, error)) => (Some(copy), Some(Err(error))),
+                Ok(HandoverOutcome::Refused(copy, error)) => (Some(copy), Some(Err(error))),
                 // The next copy may be alive.
-                Ok(Given::Gone) => (None, None),
+                Ok(HandoverOutcome::Gone) => (None, None),
                 Err(error) => (None, Some(Err(error))),
             };
             let is_used = came_back.is_none();
@@ -124,7 +125,7 @@ impl Service {
     }
 
     /// Makes copies, one after the other, until there are enough.
-    pub(super) async fn refill(&self, kept: &Kept) {
+    pub(super) async fn refill(&self, kept: &PoolState) {
         while kept.ready.len() < kept.pool.ready {
             match self.make_ready(kept).await {
                 Ok(Some(copy)) => kept.ready.put(copy),
@@ -138,7 +139,7 @@ impl Service {
         tracing::debug!(pool = kept.pool.name, copies = kept.pool.ready, "copies are ready");
     }
 
-    async fn make_ready(&self, kept: &Kept) -> Result<Option<Copy>, ServiceError> {
+    async fn make_ready(&self, kept: &PoolState) -> Result<Option<Copy>, ServiceError> {
         let nobody = Caller::owner();
         let plain = StartSession::default().resolve(self, &nobody).await?;
         let plain = self.confined(&nobody, self.limited(plain));
@@ -149,7 +150,7 @@ impl Service {
             );
             return Ok(None);
         }
-        let _room = self.admit_sessions(None, 1).await?;
+        let _reservation = self.admit_sessions(None, 1).await?;
         let owner = Some(format!("{}:ready", kept.pool.owner()));
         let made = NewSession { owner, idle_timeout_ms: 0, ..plain };
         let template = self.pooled(&kept.pool.name).await?;
@@ -163,7 +164,7 @@ impl Service {
 }
 
 /// What is needed to give a copy away on a thread for blocking work.
-struct Giving {
+struct Handover {
     sessions: Sessions,
     launcher: Launcher,
     wanted: NewSession,
@@ -171,7 +172,7 @@ struct Giving {
 }
 
 /// The outcome. A copy that was not given away is unchanged.
-enum Given {
+enum HandoverOutcome {
     Now(Directory, Box<Metadata>),
     /// The request was carried out before, with another session.
     Before(Copy, Box<Metadata>),
@@ -180,38 +181,38 @@ enum Given {
     Gone,
 }
 
-impl Giving {
-    fn give(self, copy: Copy) -> Given {
+impl Handover {
+    fn give(self, copy: Copy) -> HandoverOutcome {
         let Some(order) = &self.order else { return self.give_now(copy) };
         let mut turn = match self.launcher.turn_to_give(&self.sessions, order) {
-            Ok(OnceTurn::Free(turn)) => turn,
-            Ok(OnceTurn::Before(metadata)) => return Given::Before(copy, metadata),
-            Err(error) => return Given::Refused(copy, error.into()),
+            Ok(OnceClaim::Free(turn)) => turn,
+            Ok(OnceClaim::Before(metadata)) => return HandoverOutcome::Before(copy, metadata),
+            Err(error) => return HandoverOutcome::Refused(copy, error.into()),
         };
         // Recorded before it is given away: after a crash, a repeated request finds the
         // session, or finds that it still has no owner.
         let given = match turn.record(&order.digest, Some(&copy.id)) {
             Ok(()) => self.give_now(copy),
-            Err(error) => Given::Refused(copy, error.into()),
+            Err(error) => HandoverOutcome::Refused(copy, error.into()),
         };
         match &given {
-            Given::Now(..) | Given::Before(..) => {}
-            Given::Refused(..) | Given::Gone => {
+            HandoverOutcome::Now(..) | HandoverOutcome::Before(..) => {}
+            HandoverOutcome::Refused(..) | HandoverOutcome::Gone => {
                 let _ = turn.directory().remove();
             }
         }
         given
     }
 
-    fn give_now(&self, copy: Copy) -> Given {
+    fn give_now(&self, copy: Copy) -> HandoverOutcome {
         let names: Vec<String> = self.wanted.name.iter().cloned().collect();
-        let _reserved = match self.sessions.reserve_names(&names, self.wanted.owner.as_deref()) {
+        let _reservation = match self.sessions.reserve_names(&names, self.wanted.owner.as_deref()) {
             Ok(reserved) => reserved,
-            Err(error) => return Given::Refused(copy, error.into()),
+            Err(error) => return HandoverOutcome::Refused(copy, error.into()),
         };
         match adopt(&copy.directory, &self.wanted) {
-            Ok(metadata) => Given::Now(copy.directory, Box::new(metadata)),
-            Err(_) => Given::Gone,
+            Ok(metadata) => HandoverOutcome::Now(copy.directory, Box::new(metadata)),
+            Err(_) => HandoverOutcome::Gone,
         }
     }
 }
@@ -230,7 +231,7 @@ fn adopt(directory: &Directory, wanted: &NewSession) -> Result<Metadata, ClientE
     Ok(directory.metadata()?)
 }
 
-impl Ready {
+impl ReadyCopies {
     /// Returns how many there are, including those that may be returned.
     fn len(&self) -> usize {
         let stock = lock(&self.stock);

@@ -8,8 +8,8 @@
 
 use super::{Agent, Config, Effect, Worker};
 use crate::continuity::Continuity;
-use crate::model::{Failure, Fault};
-use crate::thread::{Ending, Entry, Outcome, What};
+use crate::model::{Failure, FailureKind};
+use crate::thread::{Ending, Entry, EntryKind, Outcome};
 use crate::tools::is_for_files;
 
 const UNKNOWN: &str = "whether this was carried out is not known: another machine had the \
@@ -29,7 +29,8 @@ impl Agent {
         now_ms: u64,
     ) -> Vec<Entry> {
         let (number, worker) = (entries.len() as u64 + 1, config.worker);
-        let continued = Entry { entry: number, at_ms: now_ms, what: What::Continued(continuity) };
+        let continued =
+            Entry { entry: number, at_ms: now_ms, what: EntryKind::Continued(continuity) };
         let all = entries.iter().cloned().chain([continued.clone()]).collect();
         let mut appended = vec![continued];
         let Some((_, effects)) = Self::resumed(config, all, now_ms) else { return appended };
@@ -41,11 +42,11 @@ impl Agent {
                     continue;
                 }
                 Effect::Perform { call, .. } if !is_for_files(&call.tool) => {
-                    What::Outcome(Outcome::error(call.id, UNKNOWN))
+                    EntryKind::Outcome(Outcome::error(call.id, UNKNOWN))
                 }
                 Effect::Ask(_) if worker == Worker::Program => {
-                    let failure = Failure::new(Fault::Crashed, NOT_AGAIN);
-                    What::Stopping { ending: Ending::Failed { failure } }
+                    let failure = Failure::new(FailureKind::Crashed, NOT_AGAIN);
+                    EntryKind::Stopping { ending: Ending::Failed { failure } }
                 }
                 Effect::Perform { .. }
                 | Effect::Ask(_)

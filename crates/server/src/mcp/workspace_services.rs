@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 /// Workspaces may keep their own sessions, as for `sessile tool`, or all sessions may be
 /// in one place.
 #[derive(Debug)]
-pub struct Home {
+pub struct WorkspaceServices {
     /// Also for sessions that belong to no workspace.
     main: Arc<Service>,
     workspaces: Option<Workspaces>,
@@ -24,7 +24,7 @@ struct Workspaces {
     open: Mutex<HashMap<PathBuf, Arc<Service>>>,
 }
 
-impl Home {
+impl WorkspaceServices {
     /// Keeps all sessions in the service's one place.
     #[must_use]
     pub fn one(service: Arc<Service>) -> Self {

@@ -16,7 +16,7 @@ use std::time::SystemTime;
 const FOLDER: &str = "servers";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Announcement {
+pub(crate) struct ServerInfo {
     /// Such as `http://127.0.0.1:7377`.
     pub(crate) url: String,
     pub(crate) pid: u32,
@@ -28,14 +28,14 @@ pub(crate) struct Announcement {
 
 /// The file of a running server, removed with it.
 #[derive(Debug)]
-pub(crate) struct Presence {
+pub(crate) struct ServerFile {
     path: PathBuf,
     _lock: File,
 }
 
-impl Presence {
+impl ServerFile {
     /// Announces this server.
-    pub(crate) fn announce(private: &Path, announcement: &Announcement) -> anyhow::Result<Self> {
+    pub(crate) fn announce(private: &Path, announcement: &ServerInfo) -> anyhow::Result<Self> {
         let folder = private.join(FOLDER);
         let path = folder.join(format!("{}.json", announcement.pid));
         let temporary = path.with_extension("tmp");
@@ -56,9 +56,9 @@ impl Presence {
     }
 
     /// Returns the server that has been running for longest, if there is one.
-    pub(crate) fn find(private: &Path) -> Option<Announcement> {
+    pub(crate) fn find(private: &Path) -> Option<ServerInfo> {
         let files = fs::read_dir(private.join(FOLDER)).ok()?.flatten().map(|entry| entry.path());
-        let mut running: Vec<(SystemTime, Announcement)> = files.filter_map(running).collect();
+        let mut running: Vec<(SystemTime, ServerInfo)> = files.filter_map(running).collect();
         running.sort_by(|(one, a), (other, b)| (one, a.pid).cmp(&(other, b.pid)));
         running.into_iter().next().map(|(_, announcement)| announcement)
     }
@@ -66,7 +66,7 @@ impl Presence {
 
 /// Reads the announcement of a running server, and since when it runs. Removes the file
 /// of a killed one.
-fn running(path: PathBuf) -> Option<(SystemTime, Announcement)> {
+fn running(path: PathBuf) -> Option<(SystemTime, ServerInfo)> {
     if path.extension()? != "json" {
         return None;
     }
@@ -81,7 +81,7 @@ fn running(path: PathBuf) -> Option<(SystemTime, Announcement)> {
     Some((since, serde_json::from_str(&text).ok()?))
 }
 
-impl Drop for Presence {
+impl Drop for ServerFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -92,8 +92,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
 
-    fn announcement(pid: u32) -> Announcement {
-        Announcement {
+    fn announcement(pid: u32) -> ServerInfo {
+        ServerInfo {
             url: "http://127.0.0.1:1".to_owned(),
             pid,
             version: "0".to_owned(),
@@ -104,20 +104,20 @@ mod tests {
     #[test]
     fn a_server_is_found_as_long_as_it_is_there() {
         let root = tempfile::tempdir().unwrap();
-        assert_eq!(Presence::find(root.path()), None);
-        let first = Presence::announce(root.path(), &announcement(1)).unwrap();
-        assert_eq!(Presence::find(root.path()), Some(announcement(1)));
+        assert_eq!(ServerFile::find(root.path()), None);
+        let first = ServerFile::announce(root.path(), &announcement(1)).unwrap();
+        assert_eq!(ServerFile::find(root.path()), Some(announcement(1)));
         let mode = fs::metadata(&first.path).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let second = Presence::announce(root.path(), &announcement(2)).unwrap();
-        assert_eq!(Presence::find(root.path()), Some(announcement(1)));
+        let second = ServerFile::announce(root.path(), &announcement(2)).unwrap();
+        assert_eq!(ServerFile::find(root.path()), Some(announcement(1)));
         drop(first);
-        assert_eq!(Presence::find(root.path()), Some(announcement(2)));
-        let third = Presence::announce(root.path(), &announcement(3)).unwrap();
+        assert_eq!(ServerFile::find(root.path()), Some(announcement(2)));
+        let third = ServerFile::announce(root.path(), &announcement(3)).unwrap();
         drop(third);
-        assert_eq!(Presence::find(root.path()), Some(announcement(2)), "the others stay");
+        assert_eq!(ServerFile::find(root.path()), Some(announcement(2)), "the others stay");
         drop(second);
-        assert_eq!(Presence::find(root.path()), None);
+        assert_eq!(ServerFile::find(root.path()), None);
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         let path = root.path().join(FOLDER).join("1.json");
         fs::create_dir(path.parent().unwrap()).unwrap();
         fs::write(&path, serde_json::to_string(&announcement(1)).unwrap()).unwrap();
-        assert_eq!(Presence::find(root.path()), None);
+        assert_eq!(ServerFile::find(root.path()), None);
         assert!(!path.exists());
     }
 }

@@ -3,7 +3,7 @@
 //! A thread follows the session. Its output is printed above the prompt; while the user
 //! is in a program, it is kept until the prompt is back, up to a limit.
 
-use crate::following::{Event, Following, Next, Past};
+use crate::following::{Event, ExistingRuns, Following, Next};
 use crate::reader::Reader;
 use crate::transcript::{Form, Transcript};
 use sessile_protocol::{RunNo, RunPhase};
@@ -20,11 +20,11 @@ const KEPT: usize = 256 << 10;
 pub(super) struct SharedView {
     /// The runs that this user started or joined.
     ours: BTreeSet<RunNo>,
-    place: Place,
+    place: UserPlace,
 }
 
 #[derive(Default)]
-enum Place {
+enum UserPlace {
     /// In a program, with nothing to show later.
     #[default]
     Away,
@@ -45,29 +45,29 @@ impl SharedView {
 
     /// Marks that the prompt is shown, and returns what came meanwhile.
     pub(super) fn come_back(&mut self) -> Option<String> {
-        match std::mem::replace(&mut self.place, Place::Prompt) {
-            Place::Kept(text) => Some(text),
-            Place::Away | Place::Prompt => None,
+        match std::mem::replace(&mut self.place, UserPlace::Prompt) {
+            UserPlace::Kept(text) => Some(text),
+            UserPlace::Away | UserPlace::Prompt => None,
         }
     }
 
     pub(super) fn go_away(&mut self) {
-        self.place = Place::Away;
+        self.place = UserPlace::Away;
     }
 
     /// Returns what is to be printed now, or keeps it.
     fn tell(&mut self, text: String) -> Option<String> {
         match &mut self.place {
-            Place::Prompt => Some(text),
-            Place::Away => {
-                self.place = Place::Kept(text);
+            UserPlace::Prompt => Some(text),
+            UserPlace::Away => {
+                self.place = UserPlace::Kept(text);
                 None
             }
-            Place::Kept(kept) if kept.len() < KEPT => {
+            UserPlace::Kept(kept) if kept.len() < KEPT => {
                 kept.push_str(&text);
                 None
             }
-            Place::Kept(_) => None,
+            UserPlace::Kept(_) => None,
         }
     }
 }
@@ -78,7 +78,7 @@ pub(super) fn follow(
     board: &Shared,
     mut print: impl FnMut(String),
 ) -> anyhow::Result<()> {
-    let past = Past::read(&mut reader, 0)?;
+    let past = ExistingRuns::read(&mut reader, 0)?;
     let mut hidden: BTreeSet<RunNo> =
         past.open.iter().filter(|run| run.terminal).map(|run| run.run).collect();
     // Only their background processes are still running.

@@ -5,12 +5,12 @@
 //! ended, and starts no second one. Activities already recorded before the crash are skipped.
 
 use super::model::CommandAgent;
-use super::perform::Running;
-use super::storing::{NotKept, Storing};
+use super::perform::CurrentOperation;
+use super::storing::{NotStored, ThreadUploader};
 use crate::service::{Caller, Cursor, ErrorCode, Event, Service, ServiceError};
-use sessile_agent::command::Account;
+use sessile_agent::command::ProgramOutput;
 use sessile_agent::conversation::Turn;
-use sessile_agent::model::{Failure, Fault};
+use sessile_agent::model::{Failure, FailureKind};
 use sessile_agent::thread::Activity;
 use sessile_agent::{Input, Question};
 use sessile_protocol::{Exec, Language, SessionId};
@@ -24,7 +24,7 @@ const ERRORS: usize = 2000;
 /// Placeholder for the task in an argument.
 const TASK: &str = "{task}";
 
-pub(super) struct Commanded {
+pub(super) struct CommandAgentRun {
     pub(super) service: Arc<Service>,
     pub(super) caller: Caller,
     pub(super) session: SessionId,
@@ -33,20 +33,20 @@ pub(super) struct Commanded {
     pub(super) instructions: String,
     pub(super) turns: Vec<Turn>,
     pub(super) asked: Question,
-    pub(super) running: Running,
-    pub(super) storing: Storing,
+    pub(super) running: CurrentOperation,
+    pub(super) uploader: ThreadUploader,
     pub(super) activities: mpsc::Sender<Activity>,
 }
 
-impl Commanded {
+impl CommandAgentRun {
     pub(super) async fn answer(self) -> Input {
         // The program has effects itself, so starting it needs the store like any call.
-        match self.storing.secure().await {
+        match self.uploader.secure().await {
             Ok(()) => {}
-            Err(NotKept::Moved(failure)) => return Input::Stopped(failure),
-            Err(NotKept::Failed(error)) => {
+            Err(NotStored::Moved(failure)) => return Input::Stopped(failure),
+            Err(NotStored::Failed(error)) => {
                 let message = format!("it was not started: {error}; try again later");
-                return Input::Failed(Failure::new(Fault::Crashed, message));
+                return Input::Failed(Failure::new(FailureKind::Crashed, message));
             }
         }
         let running = self.running.clone();
@@ -59,7 +59,7 @@ impl Commanded {
                     matches!(error.code, ErrorCode::RunLost | ErrorCode::KeeperUnavailable);
                 let rest = "; how far it got is not known, and it was not started again";
                 let message = format!("{error}{}", if is_lost { rest } else { "" });
-                Input::Failed(Failure::new(Fault::Crashed, message))
+                Input::Failed(Failure::new(FailureKind::Crashed, message))
             }
         }
     }
@@ -72,8 +72,8 @@ impl Commanded {
         self.running.set(Some(begun));
         let mut follower =
             self.service.follow(&self.caller, &self.session, begun, Cursor::default()).await?;
-        let mut account = Account::default();
-        let mut told = Telling { known: self.asked.activities, to: self.activities };
+        let mut account = ProgramOutput::default();
+        let mut told = ActivityForwarder { known: self.asked.activities, to: self.activities };
         let mut errors = Vec::new();
         while let Some((_, event)) = follower.next().await? {
             match event {
@@ -133,12 +133,12 @@ fn quoted(word: &str) -> String {
 }
 
 /// Forwards activities, except those recorded before a crash.
-struct Telling {
+struct ActivityForwarder {
     known: u64,
     to: mpsc::Sender<Activity>,
 }
 
-impl Telling {
+impl ActivityForwarder {
     async fn tell(&mut self, activities: Vec<Activity>) {
         for activity in activities {
             if self.known > 0 {

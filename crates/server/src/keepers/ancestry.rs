@@ -30,9 +30,9 @@ pub(crate) fn home_on_disk(metadata: &Metadata, sessions: &Sessions) -> PathBuf 
 
 /// The same for many sessions at once.
 #[derive(Debug)]
-pub(crate) struct Homes(HashMap<SessionId, Metadata>);
+pub(crate) struct HomeIndex(HashMap<SessionId, Metadata>);
 
-impl Homes {
+impl HomeIndex {
     pub(crate) fn of<'a>(all: impl Iterator<Item = &'a Metadata>) -> Self {
         Self(all.map(|metadata| (metadata.session_id.clone(), metadata.clone())).collect())
     }
@@ -69,7 +69,7 @@ mod tests {
             session(4, "/alone", Some(9)),
             session(5, "/round", Some(5)),
         ];
-        let homes = Homes::of(all.iter());
+        let homes = HomeIndex::of(all.iter());
         let home = |n: usize| homes.home(&all[n - 1]).display().to_string();
         assert_eq!((home(1), home(2), home(3)), ("/mine".into(), "/mine".into(), "/mine".into()));
         assert_eq!((home(4), home(5)), ("/alone".to_owned(), "/round".to_owned()));

@@ -1,6 +1,6 @@
 //! The server's messages on a WebSocket, and their JSON.
 
-use crate::service::{Drawn, ServiceError};
+use crate::service::{ScreenDrawing, ServiceError};
 use serde::Serialize;
 use sessile_gateway::ErrorDetail;
 use sessile_protocol::RunNo;
@@ -8,7 +8,7 @@ use sessile_protocol::RunNo;
 /// One message. `data` belongs to an event of a run, or of a session.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Told<'a, Data = ()> {
+pub(super) enum ServerMessage<'a, Data = ()> {
     /// An event, with the position from which a reconnecting client continues.
     Event {
         #[serde(rename = "type")]
@@ -17,12 +17,12 @@ pub(super) enum Told<'a, Data = ()> {
         #[serde(flatten)]
         data: Data,
     },
-    Plain(Plain<'a>),
+    Plain(PlainMessage<'a>),
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub(super) enum Plain<'a> {
+pub(super) enum PlainMessage<'a> {
     /// The session has ended.
     Ended {
         status: &'a str,
@@ -54,30 +54,30 @@ pub(super) struct Size {
     pub(super) rows: u16,
 }
 
-impl Plain<'_> {
-    pub(super) fn drawn(run: RunNo, drawn: Drawn) -> Self {
+impl PlainMessage<'_> {
+    pub(super) fn drawn(run: RunNo, drawn: ScreenDrawing) -> Self {
         let size = Size { columns: drawn.size.cols, rows: drawn.size.rows };
         Self::Screen { run, data: drawn.data, size }
     }
 }
 
-impl<'a> From<Plain<'a>> for Told<'a> {
-    fn from(plain: Plain<'a>) -> Self {
+impl<'a> From<PlainMessage<'a>> for ServerMessage<'a> {
+    fn from(plain: PlainMessage<'a>) -> Self {
         Self::Plain(plain)
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> ServerMessage<'a> {
     pub(super) fn ended(status: &'a str) -> Self {
-        Self::Plain(Plain::Ended { status })
+        Self::Plain(PlainMessage::Ended { status })
     }
 
     pub(super) fn error(error: &ServiceError) -> Self {
-        Self::Plain(Plain::Error { error: ErrorDetail::from(&**error) })
+        Self::Plain(PlainMessage::Error { error: ErrorDetail::from(&**error) })
     }
 }
 
-impl<Data: Serialize> Told<'_, Data> {
+impl<Data: Serialize> ServerMessage<'_, Data> {
     pub(super) fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }

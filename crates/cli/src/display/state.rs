@@ -18,7 +18,7 @@ const LABEL: usize = 13;
 const OWN: [&str; 6] = ["_", "PWD", "OLDPWD", "SHLVL", "TERM", "SESSILE_SESSION_ID"];
 
 #[derive(Debug)]
-pub(crate) struct Remembered<'a> {
+pub(crate) struct StateReport<'a> {
     pub(crate) metadata: &'a Metadata,
     pub(crate) kernels: &'a Map<String, Value>,
     pub(crate) last: Option<&'a Entry>,
@@ -28,7 +28,7 @@ pub(crate) struct Remembered<'a> {
     pub(crate) now: Timestamp,
 }
 
-pub(crate) fn show(of: &Remembered<'_>, page: Page) -> String {
+pub(crate) fn show(of: &StateReport<'_>, page: Page) -> String {
     let m = of.metadata;
     let name = m.name.as_deref().map(|name| format!(" {}", on_one_line(name))).unwrap_or_default();
     let head = format!("{}{name}, {}", m.session_id, m.status.as_str());
@@ -79,7 +79,7 @@ fn limits_line(limits: &Map<String, Value>) -> String {
     format!("limits: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
-fn one(language: &str, kernel: &Map<String, Value>, of: &Remembered<'_>, page: Page) -> String {
+fn one(language: &str, kernel: &Map<String, Value>, of: &StateReport<'_>, page: Page) -> String {
     let run = kernel.get("as_of_run").and_then(Value::as_u64).unwrap_or(0);
     let is_busy = kernel.get("busy").and_then(Value::as_bool).unwrap_or(false);
     let since = match (run, is_busy) {
@@ -107,7 +107,7 @@ fn one(language: &str, kernel: &Map<String, Value>, of: &Remembered<'_>, page: P
 type Section = (&'static str, Vec<String>);
 
 /// Returns the sections of a kernel, without empty ones.
-fn sections(kernel: &Map<String, Value>, of: &Remembered<'_>, page: Page) -> Vec<Section> {
+fn sections(kernel: &Map<String, Value>, of: &StateReport<'_>, page: Page) -> Vec<Section> {
     let room = page.width.saturating_sub(LABEL + 2);
     let mut all: Vec<Section> = Vec::new();
     if let Some(place) = kernel.get("working_dir").and_then(Value::as_str) {
@@ -224,7 +224,7 @@ mod tests {
             },
         }});
         let environment = BTreeMap::from([("HOME".to_owned(), "/home/me".to_owned())]);
-        let of = Remembered {
+        let of = StateReport {
             metadata: &metadata,
             kernels: kernels.as_object().unwrap(),
             last: Some(&last),

@@ -4,11 +4,11 @@
 //! when an order arrives.
 
 use super::super::stream::EventData;
-use super::told::Told;
+use super::message::ServerMessage;
 use crate::service::{Follower, ServiceError, SessionFollower, TranscriptEvent};
 use tokio::sync::mpsc;
 
-pub(super) struct Watched {
+pub(super) struct EventFeed {
     events: mpsc::Receiver<String>,
     _task: AbortOnDrop,
 }
@@ -21,14 +21,15 @@ impl Drop for AbortOnDrop {
     }
 }
 
-impl Watched {
+impl EventFeed {
     /// Follows one run.
     pub(super) fn run(mut follower: Follower) -> Self {
         Self::spawn(|sender| async move {
             let run = follower.run;
             while let Some((cursor, event)) = follower.next().await? {
                 let data = EventData::of(run, cursor, &event);
-                let told = Told::Event { name: event.name(), id: cursor.to_string(), data };
+                let told =
+                    ServerMessage::Event { name: event.name(), id: cursor.to_string(), data };
                 if sender.send(told.text()).await.is_err() {
                     break;
                 }
@@ -42,10 +43,10 @@ impl Watched {
         Self::spawn(|sender| async move {
             while let Some(happening) = follower.next().await? {
                 let text = match &happening {
-                    TranscriptEvent::Ended(status) => Told::ended(status.as_str()).text(),
+                    TranscriptEvent::Ended(status) => ServerMessage::ended(status.as_str()).text(),
                     TranscriptEvent::Run(event) => {
                         let (name, id) = (event.name(), follower.position().to_string());
-                        Told::Event { name, id, data: event.fields() }.text()
+                        ServerMessage::Event { name, id, data: event.fields() }.text()
                     }
                 };
                 if sender.send(text).await.is_err() {
@@ -65,7 +66,7 @@ impl Watched {
         let told = tell(sender.clone());
         let task = tokio::spawn(async move {
             if let Err(error) = told.await {
-                let _ = sender.send(Told::error(&error).text()).await;
+                let _ = sender.send(ServerMessage::error(&error).text()).await;
             }
         });
         Self { events, _task: AbortOnDrop(task) }

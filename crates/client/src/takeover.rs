@@ -9,7 +9,7 @@
 //! runtime, and a server should not hold the memory that this takes.
 
 use crate::restore::Identity;
-use crate::{Bounds, Launcher, RestoreError, RestoredSession, Restoring, Trust};
+use crate::{Bounds, Launcher, RestoreError, RestoreOptions, RestoredSession, Trust};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -165,7 +165,7 @@ impl Launcher {
         let taken_from = from.clone();
         let store = DurableStore { epoch, state, taken_from, ..DurableStore::new(url.clone()) };
         let identity = Identity::Same { id: id.clone(), store };
-        let restoring = Restoring {
+        let restoring = RestoreOptions {
             path: file.0.clone(),
             cwd: None,
             bounds: going_on.bounds,

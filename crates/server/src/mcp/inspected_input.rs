@@ -17,7 +17,7 @@ const GRACE: Duration = Duration::from_secs(4);
 
 /// A reader that passes on all that it reads.
 #[derive(Debug)]
-pub(super) struct Listened<R> {
+pub(super) struct InspectedInput<R> {
     inner: R,
     line: Line,
     calls: Arc<Calls>,
@@ -25,7 +25,7 @@ pub(super) struct Listened<R> {
     has_ended: bool,
 }
 
-impl<R> Listened<R> {
+impl<R> InspectedInput<R> {
     /// Returns it with the complaints about lines that are not JSON. Lines longer than
     /// `most` are refused elsewhere.
     pub(super) fn new(
@@ -39,7 +39,7 @@ impl<R> Listened<R> {
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Listened<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for InspectedInput<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -5,7 +5,7 @@ use sessile_protocol::{Completed, KernelFate, Queued, RunNo};
 
 /// Why an unfinished run is no longer watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum StillRunning {
     /// The requested time is over.
     Time,
     /// The same, and it has not begun.
@@ -41,19 +41,19 @@ pub(crate) fn finished(done: &Completed) -> Option<String> {
 }
 
 /// Says how to go on with an unfinished run.
-pub(crate) fn going(run: RunNo, session: &str, left: &Left, has_terminal: bool) -> String {
+pub(crate) fn going(run: RunNo, session: &str, left: &StillRunning, has_terminal: bool) -> String {
     match (left, has_terminal) {
-        (Left::Queued(queued), _) => {
+        (StillRunning::Queued(queued), _) => {
             let queued = on_one_line(&queued.to_string());
             format!("run {run} is {queued}; see: sessile output {session} {run} --follow")
         }
-        (Left::Time, false) => {
+        (StillRunning::Time, false) => {
             format!("run {run} goes on; see: sessile output {session} {run} --follow")
         }
-        (Left::Input, false) => {
+        (StillRunning::Input, false) => {
             format!("run {run} waits for input; give it some with: sessile input {session} {run}")
         }
-        (Left::Time | Left::Input, true) => {
+        (StillRunning::Time | StillRunning::Input, true) => {
             format!("run {run} goes on in its own terminal; see: sessile screen {session} {run}")
         }
     }
