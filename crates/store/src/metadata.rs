@@ -12,7 +12,7 @@ use std::time::Duration;
 /// readers; the rest is what a new keeper needs to go on with the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = SessionInfo, description = "Get a session's metadata"))]
+#[cfg_attr(feature = "schema", schema(as = SessionInfo, description = "A session's metadata"))]
 pub struct Metadata {
     pub session_id: SessionId,
     pub command: String,
