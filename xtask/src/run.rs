@@ -103,6 +103,19 @@ fn cargo_program() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
+/// Builds an example with the features of the whole workspace, which the tests are built
+/// with: nothing else is compiled again. Returns its path.
+pub(crate) fn example(name: &str) -> anyhow::Result<String> {
+    let build = ["build", "--workspace", "--example", name, "--message-format=json"];
+    let built = output(&cargo_program(), &build)?;
+    let path = built.lines().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let is_wanted = message["target"]["name"] == name;
+        message["executable"].as_str().filter(|_| is_wanted).map(str::to_owned)
+    });
+    path.with_context(|| format!("cargo has not built the example {name}"))
+}
+
 /// An executable with tests.
 #[derive(Debug)]
 pub(crate) struct TestExecutable {

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 
 const DRIVERS: &str = "crates/keeper/tests/drivers";
 
+/// The variable with the program that interprets the captures of shells.
+const INTERPRET: &str = "SESSILE_TEST_INTERPRET";
+
 /// The shells whose drivers are tested, and the test files.
 const SHELLS: &[(&str, &str)] =
     &[("bash", "test_bash.py"), ("dash", "test_sh.py"), ("zsh", "test_zsh.py")];
@@ -29,6 +32,7 @@ pub(crate) fn test() -> anyhow::Result<()> {
     let mut env = installed?;
     env.push(("SESSILE_TEST_PASSED_OVER", list.0.display().to_string()));
     env.push(("RUST_TEST_THREADS", threads().to_string()));
+    env.push((INTERPRET, run::example("interpret")?));
     env.extend(tools::path_to_python().map(|path| ("PATH", path)));
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let failures = std::thread::scope(|scope| {
@@ -163,7 +167,8 @@ fn drivers(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     for (shell, file) in SHELLS {
         if tools::has(shell) {
             let args = [&discover[..], &[&folder, "-p", file]].concat();
-            results.push(call("python3", &args, &[]));
+            let interpret = env.iter().copied().filter(|(name, _)| *name == INTERPRET);
+            results.push(call("python3", &args, &interpret.collect::<Vec<_>>()));
         } else {
             results.push(list.add(&format!("{file}: {shell} is not installed")));
         }

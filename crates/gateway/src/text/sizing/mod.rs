@@ -8,7 +8,7 @@ mod tests;
 
 pub use fit::fit;
 
-use super::excerpt::{clip, cut, shares, encoded_len};
+use super::excerpt::{clip, cut, encoded_len, shares};
 use crate::answer::{Encoding, Truncated};
 use crate::tool::NextCall;
 use serde_json::{Map, Value};

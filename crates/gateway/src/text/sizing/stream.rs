@@ -1,6 +1,6 @@
 //! Prepares a stream for an answer, and cuts it.
 
-use super::super::excerpt::{beginning, cut, ending, encoded_len};
+use super::super::excerpt::{beginning, cut, encoded_len, ending};
 use super::super::frames;
 use super::super::screen::{RenderedText, settle};
 use super::{ShownStream, Sizing, StreamFrom, TextForm};
