@@ -4835,7 +4835,7 @@ export interface components {
             /** Format: double */
             limit: number;
         };
-        /** @description Whether a call may be carried out. */
+        /** @description The decision on a call. */
         Decision: {
             allow: boolean;
             call: string;
@@ -4869,7 +4869,7 @@ export interface components {
             left?: components["schemas"]["LeftBehind"][];
             store?: components["schemas"]["DurableStore"] | null;
         };
-        /** @description A store that saves are brought to. */
+        /** @description A store for saves. */
         DurableStore: components["schemas"]["SaveState"] & {
             /**
              * Format: int64
@@ -5374,7 +5374,7 @@ export interface components {
             peak_bytes?: number | null;
             /**
              * Format: int64
-             * @description Without what the system would give back at once; null where nobody counts
+             * @description Without memory that the system can reclaim at once; null if unknown
              */
             used_bytes?: number | null;
         };
