@@ -20,7 +20,7 @@ pub(crate) fn cargo(args: &[&str]) -> anyhow::Result<()> {
 }
 
 pub(crate) fn cargo_with_env(args: &[&str], env: &[(&str, &str)]) -> anyhow::Result<()> {
-    with_env(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()), args, env)
+    with_env(&cargo_program(), args, env)
 }
 
 pub(crate) fn program(name: &str, args: &[&str]) -> anyhow::Result<()> {
@@ -86,29 +86,114 @@ pub(crate) struct Unsuccessful {
     status: ExitStatus,
 }
 
-/// Runs `cargo test`, and returns the names of the tests that failed.
+/// Runs these tests by name with `cargo test`, one by one.
 pub(crate) fn cargo_tests(
-    args: &[&str],
+    names: &[String],
     env: &[(&str, &str)],
 ) -> anyhow::Result<(ExitStatus, Vec<String>)> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut args = vec!["test", "--workspace", "--all-targets", "--no-fail-fast", "--", "--exact"];
+    args.extend(names.iter().map(String::as_str));
     eprintln!("+ cargo {}", args.join(" "));
-    let mut child = Command::new(cargo)
-        .args(args)
-        .envs(env.iter().copied())
-        .current_dir(root())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot run cargo")?;
-    let mut failed = Vec::new();
+    let mut command = Command::new(cargo_program());
+    command.args(args).envs(env.iter().copied()).env("RUST_TEST_THREADS", "1").current_dir(root());
+    tests(command, Output::Live)
+}
+
+fn cargo_program() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+}
+
+/// Builds an example with the features of the whole workspace, which the tests are built
+/// with: nothing else is compiled again. Returns its path.
+pub(crate) fn example(name: &str) -> anyhow::Result<String> {
+    let build = ["build", "--workspace", "--example", name, "--message-format=json"];
+    let built = output(&cargo_program(), &build)?;
+    let path = built.lines().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let is_wanted = message["target"]["name"] == name;
+        message["executable"].as_str().filter(|_| is_wanted).map(str::to_owned)
+    });
+    path.with_context(|| format!("cargo has not built the example {name}"))
+}
+
+/// An executable with tests.
+#[derive(Debug)]
+pub(crate) struct TestExecutable {
+    path: PathBuf,
+    /// The directory of its package.
+    package: PathBuf,
+}
+
+impl TestExecutable {
+    /// Builds all tests, and returns their executables.
+    pub(crate) fn all() -> anyhow::Result<Vec<Self>> {
+        let build = ["test", "--workspace", "--all-targets", "--no-run"];
+        cargo(&build)?;
+        let built = output(&cargo_program(), &[&build[..], &["--message-format=json"]].concat())?;
+        let found = built.lines().filter_map(Self::of_message).collect();
+        Ok(found)
+    }
+
+    /// Returns the executable in one of cargo's messages, if there is one.
+    fn of_message(line: &str) -> Option<Self> {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let is_test = message["profile"]["test"] == true;
+        let path = message["executable"].as_str().filter(|_| is_test)?;
+        let package = PathBuf::from(message["manifest_path"].as_str()?);
+        Some(Self { path: path.into(), package: package.parent()?.to_owned() })
+    }
+
+    /// Whether it has the tests on real processes, which take the longest.
+    pub(crate) fn is_of_real_processes(&self) -> bool {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        self.package == root().join("crates/cli") && name.starts_with("all-")
+    }
+
+    /// Runs it as `cargo test` does, and returns the names of the tests that failed.
+    pub(crate) fn run(
+        &self,
+        env: &[(&str, &str)],
+        output: Output,
+    ) -> anyhow::Result<(ExitStatus, Vec<String>)> {
+        let mut command = Command::new(&self.path);
+        command.envs(env.iter().copied()).env("CARGO_MANIFEST_DIR", &self.package);
+        command.current_dir(&self.package);
+        eprintln!("+ {}", self.path.display());
+        let (status, failed) = tests(command, output)
+            .with_context(|| format!("cannot run {}", self.path.display()))?;
+        let is_told = status.success() || !failed.is_empty();
+        ensure!(is_told, "{} failed ({status})", self.path.display());
+        Ok((status, failed))
+    }
+}
+
+/// When the output of tests is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// Line by line.
+    Live,
+    /// When they are over, because others run at the same time.
+    AtEnd,
+}
+
+fn tests(mut command: Command, output: Output) -> anyhow::Result<(ExitStatus, Vec<String>)> {
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let (mut failed, mut held) = (Vec::new(), String::new());
     if let Some(out) = child.stdout.take() {
         for line in BufReader::new(out).split(b'\n') {
             let line = String::from_utf8_lossy(&line?).into_owned();
-            println!("{line}");
             let name = line.strip_prefix("test ").and_then(|it| it.strip_suffix(" ... FAILED"));
             failed.extend(name.map(str::to_owned));
+            match output {
+                Output::Live => println!("{line}"),
+                Output::AtEnd => {
+                    held.push_str(&line);
+                    held.push('\n');
+                }
+            }
         }
     }
+    print!("{held}");
     Ok((child.wait()?, failed))
 }
 

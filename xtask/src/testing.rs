@@ -3,11 +3,15 @@
 //! In CI (`CI=true`) everything that the tests need has to be available. On a developer's
 //! machine, tests without their programs are skipped by name, and counted at the end.
 
+use crate::run::{Output, TestExecutable};
 use crate::{clients, run, sdk_python, sdk_typescript, tools};
 use anyhow::{Context, bail, ensure};
 use std::path::{Path, PathBuf};
 
 const DRIVERS: &str = "crates/keeper/tests/drivers";
+
+/// The variable with the program that interprets the captures of shells.
+const INTERPRET: &str = "SESSILE_TEST_INTERPRET";
 
 /// The shells whose drivers are tested, and the test files.
 const SHELLS: &[(&str, &str)] =
@@ -20,15 +24,15 @@ pub(crate) fn test() -> anyhow::Result<()> {
     let list = PassedOver::new(&run::target().join("tests-passed-over"))?;
     // Installing waits for the network, and compiling needs the CPU.
     let (compiled, installed) = std::thread::scope(|scope| {
-        let compiling =
-            scope.spawn(|| run::cargo(&["test", "--workspace", "--all-targets", "--no-run"]));
+        let compiling = scope.spawn(TestExecutable::all);
         let installed = install();
         (compiling.join(), installed)
     });
-    compiled.map_err(|_| anyhow::anyhow!("cargo could not be waited for"))??;
+    let executables = compiled.map_err(|_| anyhow::anyhow!("cargo could not be waited for"))??;
     let mut env = installed?;
     env.push(("SESSILE_TEST_PASSED_OVER", list.0.display().to_string()));
     env.push(("RUST_TEST_THREADS", threads().to_string()));
+    env.push((INTERPRET, run::example("interpret")?));
     env.extend(tools::path_to_python().map(|path| ("PATH", path)));
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let failures = std::thread::scope(|scope| {
@@ -37,7 +41,7 @@ pub(crate) fn test() -> anyhow::Result<()> {
             ("the TypeScript SDK", scope.spawn(|| sdk_typescript::test(&list, &env))),
             ("the Python SDK", scope.spawn(|| sdk_python::test(&list, &env))),
         ];
-        let mut failures: Vec<anyhow::Error> = rust(&env, &[]).err().into_iter().collect();
+        let mut failures: Vec<anyhow::Error> = rust(&executables, &env).err().into_iter().collect();
         for (what, tests) in beside {
             match tests.join() {
                 Ok(found) => failures.extend(found),
@@ -62,20 +66,41 @@ pub(crate) fn test() -> anyhow::Result<()> {
 /// With more failures than this, they are not tried again.
 const MOST_AGAIN: usize = 10;
 
-/// Runs all tests in Rust, or the named ones, one by one.
-fn rust(env: &[(&str, &str)], only: &[String]) -> anyhow::Result<()> {
-    let mut args = vec!["test", "--workspace", "--all-targets", "--no-fail-fast"];
-    let mut env = env.to_vec();
-    if !only.is_empty() {
-        args.extend(["--", "--exact"]);
-        args.extend(only.iter().map(String::as_str));
-        env.push(("RUST_TEST_THREADS", "1"));
+/// Runs all tests in Rust. Those on real processes take most of the time; the others run
+/// beside them, one executable after the other.
+fn rust(executables: &[TestExecutable], env: &[(&str, &str)]) -> anyhow::Result<()> {
+    let is_real = |executable: &&TestExecutable| executable.is_of_real_processes();
+    let (real, others): (Vec<_>, Vec<_>) = executables.iter().partition(is_real);
+    ensure!(
+        real.len() == 1 && !others.is_empty(),
+        "cargo has not built the tests: {executables:?}"
+    );
+    let run_all = |executables: Vec<&TestExecutable>, output| {
+        executables.into_iter().map(|tests| tests.run(env, output)).collect::<Vec<_>>()
+    };
+    let outcomes = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| run_all(others, Output::AtEnd));
+        let mut outcomes = run_all(real, Output::Live);
+        match beside.join() {
+            Ok(others) => outcomes.extend(others),
+            Err(_) => outcomes.push(Err(anyhow::anyhow!("tests could not be waited for"))),
+        }
+        outcomes
+    });
+    let mut is_success = true;
+    let mut failed = Vec::new();
+    for outcome in outcomes {
+        let (status, names) = outcome?;
+        is_success &= status.success();
+        failed.extend(names);
     }
-    let (status, failed) = run::cargo_tests(&args, &env)?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(FailedTests(failed).into())
+    if is_success { Ok(()) } else { Err(FailedTests(failed).into()) }
+}
+
+/// Repeats tests in Rust by name.
+fn rust_again(names: &[String], env: &[(&str, &str)]) -> anyhow::Result<()> {
+    let (status, failed) = run::cargo_tests(names, env)?;
+    if status.success() { Ok(()) } else { Err(FailedTests(failed).into()) }
 }
 
 /// Failed tests in Rust, by name.
@@ -92,7 +117,7 @@ fn again(failures: Vec<anyhow::Error>, env: &[(&str, &str)]) -> Vec<anyhow::Erro
     for failure in failures {
         let tried = match (failure.downcast_ref(), failure.downcast_ref::<run::Unsuccessful>()) {
             (Some(FailedTests(names)), _) if (1..=MOST_AGAIN).contains(&names.len()) => {
-                rust(env, names)
+                rust_again(names, env)
             }
             (_, Some(unsuccessful)) => unsuccessful.call.make(),
             (Some(_) | None, None) => {
@@ -142,7 +167,8 @@ fn drivers(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     for (shell, file) in SHELLS {
         if tools::has(shell) {
             let args = [&discover[..], &[&folder, "-p", file]].concat();
-            results.push(call("python3", &args, &[]));
+            let interpret = env.iter().copied().filter(|(name, _)| *name == INTERPRET);
+            results.push(call("python3", &args, &interpret.collect::<Vec<_>>()));
         } else {
             results.push(list.add(&format!("{file}: {shell} is not installed")));
         }

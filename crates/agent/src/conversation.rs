@@ -26,21 +26,21 @@ pub fn turns(entries: &[Entry]) -> Vec<Turn> {
     // Notes for the model before its next task.
     let mut notes: Vec<String> = Vec::new();
     // Notes for its next outcome during a task.
-    let mut untold: Vec<String> = Vec::new();
+    let mut unreported: Vec<String> = Vec::new();
     let mut open: Option<&str> = None;
     for entry in line(entries) {
         match &entry.what {
             EntryKind::Task { text, continuity, .. } => {
                 open = Some(text);
-                notes.append(&mut untold);
+                notes.append(&mut unreported);
                 notes.extend(continuity.note());
                 notes.push(text.clone());
                 turns.push(Turn::User(std::mem::take(&mut notes).join("\n\n")));
             }
             EntryKind::Reply { reply, .. } => turns.push(Turn::Model(shown(reply))),
             EntryKind::Outcome(outcome) => {
-                untold.push(outcome.text.clone());
-                let text = std::mem::take(&mut untold).join("\n\n");
+                unreported.push(outcome.text.clone());
+                let text = std::mem::take(&mut unreported).join("\n\n");
                 let outcome = Outcome { text, ..outcome.clone() };
                 match turns.last_mut() {
                     Some(Turn::Outcomes(outcomes)) => outcomes.push(outcome),
@@ -50,7 +50,7 @@ pub fn turns(entries: &[Entry]) -> Vec<Turn> {
                 }
             }
             EntryKind::Continued(continuity) if open.is_some() => {
-                untold.extend(continuity.note().and_then(|note| tell(&mut turns, note)));
+                unreported.extend(continuity.note().and_then(|note| tell(&mut turns, note)));
             }
             EntryKind::Summary { text, .. } => {
                 turns.clear();

@@ -67,7 +67,7 @@ pub(crate) fn find_or_start(settings: &Settings, args: &[OsString]) -> anyhow::R
     for _ in 0..ATTEMPTS {
         match look(&place)? {
             // An older server that is in use stays, and ends by itself later.
-            Found::Server(address) if !is_older(&address) || !makes_room(&address) => {
+            Found::Server(address) if !is_older(&address) || !ends_if_unused(&address) => {
                 return Ok(address);
             }
             Found::Server(_) | Found::Nobody => {}
@@ -92,7 +92,7 @@ fn is_older(address: &Address) -> bool {
 }
 
 /// Asks a server to end if it is not in use, and waits for that. Returns whether it ended.
-fn makes_room(address: &Address) -> bool {
+fn ends_if_unused(address: &Address) -> bool {
     let pid = i32::try_from(address.pid).ok().and_then(Pid::from_raw);
     let Some(server) =
         pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok())

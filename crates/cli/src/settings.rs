@@ -96,7 +96,7 @@ impl Settings {
         let Ok(directory) = self.sessions.find(id) else {
             return false;
         };
-        self.launcher.learn_of_move(&directory).unwrap_or_else(|error| {
+        self.launcher.check_for_move(&directory).unwrap_or_else(|error| {
             if std::io::stderr().is_terminal() {
                 eprintln!("{id} goes on here, though its store cannot be asked: {error}");
             }

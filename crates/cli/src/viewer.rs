@@ -44,7 +44,7 @@ impl ScreenWaitArgs {
     }
 
     /// Whether the awaited content did not come.
-    pub(crate) fn is_in_vain(&self, awaited: WaitOutcome) -> bool {
+    pub(crate) fn has_failed(&self, awaited: WaitOutcome) -> bool {
         match awaited {
             WaitOutcome::Nothing | WaitOutcome::Came(Why::Matched | Why::Settled) => false,
             // A screen that can no longer change has settled.

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    #[error("nothing in the session listens on port {port}{}", instead(.others))]
+    #[error("nothing in the session listens on port {port}{}", other_ports(.others))]
     NotOpen { port: u16, others: Vec<u16> },
     #[error("cannot connect to port {port} of the session: {source}")]
     Connect { port: u16, source: io::Error },
@@ -17,7 +17,7 @@ pub enum PortError {
     Network(io::Error),
 }
 
-fn instead(others: &[u16]) -> String {
+fn other_ports(others: &[u16]) -> String {
     let others: Vec<String> = others.iter().map(ToString::to_string).collect();
     match others.len() {
         0 => ", nor on any other".to_owned(),

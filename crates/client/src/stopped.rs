@@ -120,14 +120,14 @@ impl SilenceTimer {
     /// When it will not answer any more.
     pub fn look(&mut self, keeper: impl AsFd) -> Result<SilenceAction, NoAnswer> {
         let stopped = process(keeper).and_then(KeeperStopped::is_true_of);
-        self.weigh(stopped)
+        self.assess(stopped)
     }
 
     /// Judges a look that the caller has taken, for callers that must not block.
     ///
     /// # Errors
     /// When it will not answer any more.
-    pub fn weigh(&mut self, stopped: Option<KeeperStopped>) -> Result<SilenceAction, NoAnswer> {
+    pub fn assess(&mut self, stopped: Option<KeeperStopped>) -> Result<SilenceAction, NoAnswer> {
         self.consider(stopped, Instant::now())
     }
 

@@ -306,7 +306,7 @@ impl Launcher {
     ///
     /// # Errors
     /// When the store cannot be asked; nothing has changed then.
-    pub fn learn_of_move(&self, directory: &Directory) -> Result<bool, RestoreError> {
+    pub fn check_for_move(&self, directory: &Directory) -> Result<bool, RestoreError> {
         let metadata = directory.metadata()?;
         let store = metadata.durable.as_ref().and_then(|durable| durable.store.as_ref());
         let Some(store) = store.filter(|_| metadata.status != SessionStatus::Terminated) else {

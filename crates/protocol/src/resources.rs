@@ -58,7 +58,7 @@ pub enum Evidence {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct MemoryLimit {
     pub limit_bytes: u64,
-    /// Without what the system would give back at once; null where nobody counts
+    /// Without memory that the system can reclaim at once; null if unknown
     #[serde(default)]
     pub used_bytes: Option<u64>,
     #[serde(default)]

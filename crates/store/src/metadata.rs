@@ -12,7 +12,7 @@ use std::time::Duration;
 /// readers; the rest is what a new keeper needs to go on with the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = SessionInfo, description = "Get a session's metadata"))]
+#[cfg_attr(feature = "schema", schema(as = SessionInfo, description = "A session's metadata"))]
 pub struct Metadata {
     pub session_id: SessionId,
     pub command: String,
@@ -100,7 +100,7 @@ pub struct Durable {
     /// What the last save has not, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<LeftBehind>,
-    /// Where saves are brought besides.
+    /// The store for saves, in addition to the disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<DurableStore>,
 }
@@ -128,7 +128,7 @@ pub struct SaveState {
     pub error: Option<String>,
 }
 
-/// A store that saves are brought to.
+/// A store for saves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DurableStore {

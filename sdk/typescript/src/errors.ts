@@ -36,7 +36,7 @@ export interface ErrorDetails {
 
 /** Everything that this package throws. */
 export class SessileError extends Error {
-  /** Stable: programs match on it. */
+  /** A stable code for programs. */
   readonly code: string;
   /** What to do. */
   readonly hint: string;

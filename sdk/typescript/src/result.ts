@@ -7,7 +7,7 @@ export type Language = Schemas["Language"];
 export type EndedJob = Camel<Schemas["EndedJob"]>;
 export type Continuity = Camel<Schemas["Continuity"]>;
 
-/** A run that has finished. */
+/** A finished run. */
 export class Result {
   /** What the command wrote, as text; see {@link stdoutBytes} for output that is none. */
   readonly stdout: string;
@@ -34,11 +34,11 @@ export class Result {
   /** The answer to an earlier request with the same key. */
   readonly repeated: boolean;
   readonly truncated: Camel<Schemas["Truncations"]> | undefined;
-  /** Limits of its sandbox that it has met. */
+  /** Limits of its sandbox that it has reached. */
   readonly limitsMet: readonly Schemas["MetLimit"][];
-  /** Jobs of a shell that have ended within this run, or since the one before. */
+  /** Jobs of a shell that have ended since the previous run. */
   readonly jobsEnded: readonly EndedJob[];
-  /** What became of the session since it was last used. */
+  /** What happened to the session since it was last used. */
   readonly continuity: Continuity;
   private readonly bytes: { stdout?: Uint8Array; stderr?: Uint8Array } = {};
 

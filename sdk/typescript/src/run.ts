@@ -24,7 +24,7 @@ export interface ScreenOptions {
   waitFor?: string | RegExp;
   /** Wait until the screen has not changed for this long. */
   settle?: Span;
-  /** How long to wait at the most; 10 s when absent. */
+  /** Maximum time to wait. Default: 10 s. */
   wait?: Span;
   signal?: AbortSignal;
 }

@@ -14,7 +14,7 @@ export type SaveSource = string | Uint8Array;
 export interface Saved {
   path: string;
   bytes: number;
-  /** The newest run that is in it. */
+  /** The newest run in it. */
   asOfRun: number;
   /** How many things could not be carried. */
   left: number;

@@ -486,7 +486,7 @@ export interface ForkOptions {
   /** The same workspace, or a copy of it as it is now. */
   files?: "share" | "copy";
   name?: string;
-  /** Wait for runs that are going, instead of refusing. */
+  /** Wait for active runs instead of refusing. */
   wait?: boolean;
 }
 

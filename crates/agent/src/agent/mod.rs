@@ -187,7 +187,7 @@ impl Agent {
     }
 
     /// Returns what happened to the session, if no task has reported it yet.
-    fn untold(&self) -> Option<Continuity> {
+    fn unreported(&self) -> Option<Continuity> {
         let since = self.entries.iter().rev();
         // Events during a task were reported there.
         let is_told =
@@ -204,7 +204,7 @@ impl Agent {
     /// Returns what the next task will report about the session.
     #[must_use]
     pub fn continuity(&self, now: Continuity) -> Continuity {
-        self.untold().filter(|_| now.is_live()).unwrap_or(now)
+        self.unreported().filter(|_| now.is_live()).unwrap_or(now)
     }
 
     fn check_idle(&self) -> Result<(), Refusal> {

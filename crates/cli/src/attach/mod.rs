@@ -98,7 +98,7 @@ enum Stay {
 }
 
 impl Attachment {
-    pub(crate) fn converse(self, settings: &Settings, join: Option<RunNo>) -> anyhow::Result<()> {
+    pub(crate) fn run(self, settings: &Settings, join: Option<RunNo>) -> anyhow::Result<()> {
         let mut client = self.launcher.open(&self.directory)?;
         let metadata = self.directory.metadata()?;
         let language = self.language.unwrap_or(metadata.language);
@@ -153,7 +153,7 @@ impl Attachment {
             }
             let run = self.submit(&mut client, language, text, &board)?;
             let relay = Relay::new(&mut client, run, self.detach_key);
-            if conclude(relay.run()?, &mut status, &mut ahead)? == Stay::Leave {
+            if show_outcome(relay.run()?, &mut status, &mut ahead)? == Stay::Leave {
                 return self.part();
             }
             if let Some(assistant) = editor.helper() {
@@ -250,7 +250,7 @@ impl Attachment {
             say(&format!("{kind}{keys}{}", render::ansi(screen)))?;
         }
         let relay = Relay::new(client, run, self.detach_key).from(seen.stdout_next);
-        conclude(relay.run()?, status, ahead)
+        show_outcome(relay.run()?, status, ahead)
     }
 
     fn editor(&self, metadata: &Metadata, language: Language) -> anyhow::Result<LineEditor> {
@@ -324,7 +324,11 @@ fn say(text: &str) -> anyhow::Result<()> {
 }
 
 /// Shows the outcome of a run besides its output.
-fn conclude(parting: RelayEnd, status: &mut i32, ahead: &mut TypedAhead) -> anyhow::Result<Stay> {
+fn show_outcome(
+    parting: RelayEnd,
+    status: &mut i32,
+    ahead: &mut TypedAhead,
+) -> anyhow::Result<Stay> {
     let done = match parting {
         RelayEnd::Detached => return Ok(Stay::Leave),
         RelayEnd::Cancelled(failure) => {

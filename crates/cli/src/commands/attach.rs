@@ -68,7 +68,7 @@ impl Attach {
         if self.read_only {
             attach::watch(&attachment, settings)?;
         } else {
-            attachment.converse(settings, self.run.map(RunNo))?;
+            attachment.run(settings, self.run.map(RunNo))?;
         }
         Ok(ExitCode::SUCCESS)
     }

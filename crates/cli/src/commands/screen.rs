@@ -66,7 +66,7 @@ pub(crate) fn print(
         Format::Svg => bytes(render::svg(screen).as_bytes())?,
         Format::Png => bytes(&render::png(screen)?)?,
     }
-    Ok(if waiting.is_in_vain(awaited) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if waiting.has_failed(awaited) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn bytes(bytes: &[u8]) -> anyhow::Result<()> {

@@ -160,7 +160,7 @@ async fn serve(config: Config, launcher: Launcher) -> anyhow::Result<()> {
         connections: open_files::connections(config.connections),
         request_timeout: config.request_timeout,
     };
-    attend(&config, service, guard, options, stop).await;
+    serve_until_stopped(&config, service, guard, options, stop).await;
     drop(server_file);
     Ok(())
 }
@@ -198,7 +198,7 @@ async fn serve_locally(config: Config, launcher: Launcher, idle: Duration) -> an
         connections: open_files::connections(config.connections),
         request_timeout: config.request_timeout,
     };
-    attend(&config, service, guard, options, stop).await;
+    serve_until_stopped(&config, service, guard, options, stop).await;
     Ok(())
 }
 
@@ -220,7 +220,7 @@ fn service(config: &Config, sessions: Sessions, launcher: Launcher) -> anyhow::R
 }
 
 /// Serves until the server is stopped.
-async fn attend(
+async fn serve_until_stopped(
     config: &Config,
     service: Service,
     guard: Guard,

@@ -99,7 +99,7 @@ impl Following {
         for run in open {
             following.admit(Began::from(run));
         }
-        following.ask_on();
+        following.query_next();
         following
     }
 
@@ -183,7 +183,7 @@ impl Following {
     }
 
     /// Asks for the first of the past runs; without any, for all that go on.
-    fn ask_on(&mut self) {
+    fn query_next(&mut self) {
         match self.past.front() {
             Some(run) => self.questions.push_back(Query::Output(*run)),
             None => {
@@ -232,7 +232,7 @@ impl Following {
         self.ready.push_back(event);
         if self.past.front() == Some(&run) {
             self.past.pop_front();
-            self.ask_on();
+            self.query_next();
         }
     }
 

@@ -18,13 +18,13 @@ fn weight(c: char) -> usize {
 }
 
 /// Returns how many bytes a text takes in a JSON string.
-pub(super) fn weigh(text: &str) -> usize {
+pub(super) fn encoded_len(text: &str) -> usize {
     text.chars().map(weight).sum()
 }
 
 /// Whether a text weighs at most `limit`. Mostly this is clear without counting.
 pub(super) fn fits(text: &str, limit: usize) -> bool {
-    text.len().saturating_mul(6) <= limit || (text.len() <= limit && weigh(text) <= limit)
+    text.len().saturating_mul(6) <= limit || (text.len() <= limit && encoded_len(text) <= limit)
 }
 
 /// Cuts a text that weighs more than `limit`, at nearby line ends if possible.

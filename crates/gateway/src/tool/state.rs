@@ -53,7 +53,7 @@ impl State {
         }
         state.insert("history".into(), rows);
         for (name, value) in &mut state {
-            conceal(name, value);
+            mask_value(name, value);
         }
         Success::of(Self { state })
     }
@@ -196,19 +196,19 @@ fn shorten(value: &mut Value, most: usize) {
 }
 
 /// Masks what looks like a secret. `name`: the name of the value.
-fn conceal(name: &str, value: &mut Value) {
+fn mask_value(name: &str, value: &mut Value) {
     match value {
         Value::String(text) => {
             let is_text = matches!(name, "command" | "notes");
             let masked = if is_text { mask_text(text) } else { mask(name, text) };
             *text = masked.into_owned();
         }
-        Value::Array(list) => list.iter_mut().for_each(|item| conceal(name, item)),
+        Value::Array(list) => list.iter_mut().for_each(|item| mask_value(name, item)),
         Value::Object(fields) => {
             for (field, value) in fields {
                 // These fields describe the value, so its name applies.
                 let is_description = matches!(field.as_str(), "repr" | "text" | "value");
-                conceal(if is_description { name } else { field }, value);
+                mask_value(if is_description { name } else { field }, value);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -48,7 +48,7 @@ pub(super) fn read(sessions: &Sessions, id: &SessionId) -> Option<Record> {
 }
 
 /// Whether an entry changes the record.
-pub(super) fn tells_of(entry: &Entry) -> bool {
+pub(super) fn changes_record(entry: &Entry) -> bool {
     match entry.what {
         EntryKind::Created { .. }
         | EntryKind::Task { .. }

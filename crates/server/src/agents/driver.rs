@@ -211,7 +211,7 @@ impl Driver {
             () = tokio::time::sleep(wait.min(Duration::from_secs(3600))) => {
                 match self.agent.due_ms() {
                     Some(_) => Some(Event::Happened(Input::Due)),
-                    None if *self.agent.stage() == Stage::Idle => self.retire(),
+                    None if *self.agent.stage() == Stage::Idle => self.close_orders(),
                     None => Some(Event::Happened(Input::Due)),
                 }
             }
@@ -219,7 +219,7 @@ impl Driver {
     }
 
     /// Closes the channel of orders, and returns an order that has just arrived, if any.
-    fn retire(&mut self) -> Option<Event> {
+    fn close_orders(&mut self) -> Option<Event> {
         self.orders.close();
         self.orders.try_recv().ok().map(Event::Ordered)
     }
@@ -227,7 +227,7 @@ impl Driver {
     async fn take(&mut self, event: Event) -> Result<(), ServiceError> {
         match event {
             Event::Happened(input) => {
-                for continuity in self.running.take_became() {
+                for continuity in self.running.take_continuity() {
                     let effects = self.agent.step(Input::Continued(continuity), now_ms());
                     self.perform(effects).await?;
                 }

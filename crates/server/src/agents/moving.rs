@@ -85,7 +85,7 @@ impl Service {
         let before = blocking(move || exportable(&directory)).await?;
         // After a rewind, the state belongs to an earlier run than the last in the history.
         let newest = self.history(caller, id, 1).await?.last().map(|entry| entry.run);
-        let saved = self.hand_out(caller, id, SaveOrder { files, wait: false }).await?;
+        let saved = self.export_session(caller, id, SaveOrder { files, wait: false }).await?;
         let (directory, sessions) = (place.directory.clone(), self.sessions().clone());
         blocking(move || {
             let mut exported = pack(&directory, &sessions, saved)?;

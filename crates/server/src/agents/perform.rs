@@ -95,7 +95,7 @@ impl CurrentOperation {
         }
     }
 
-    pub(super) fn take_became(&self) -> Vec<Continuity> {
+    pub(super) fn take_continuity(&self) -> Vec<Continuity> {
         std::mem::take(&mut lock(&self.0).became)
     }
 }
@@ -257,7 +257,7 @@ impl CallExecution {
         let directory = place.directory.clone();
         match blocking(move || Ok(Workspace::of(&directory.metadata()?))).await? {
             Ok(workspace) => Ok(workspace),
-            Err(NoView) => self.service.awaken(&self.caller, &place).await,
+            Err(NoView) => self.service.start_for_files(&self.caller, &place).await,
         }
     }
 

@@ -138,7 +138,7 @@ impl PendingRewind {
     }
 
     /// Rewinds the session.
-    pub(super) fn take_back(
+    pub(super) fn rewind_session(
         &self,
         service: Arc<Service>,
         caller: Caller,

@@ -65,7 +65,7 @@ impl ThreadUploader {
             return Self { home: ThreadLocation::Here, requests: None };
         }
         let (requests, taken) = mpsc::unbounded_channel();
-        tokio::spawn(bring(service.clone(), id.clone(), taken));
+        tokio::spawn(upload(service.clone(), id.clone(), taken));
         Self { home, requests: Some(requests) }
     }
 
@@ -100,7 +100,7 @@ impl ThreadUploader {
     }
 }
 
-async fn bring(
+async fn upload(
     service: Arc<Service>,
     id: SessionId,
     mut requests: mpsc::UnboundedReceiver<Answer>,

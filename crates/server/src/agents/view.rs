@@ -120,7 +120,7 @@ pub(crate) enum Ended {
     Refused,
 }
 
-/// Get a task
+/// The state of a task
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = TaskInfo)]
 pub(crate) struct TaskView {

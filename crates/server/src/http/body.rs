@@ -98,7 +98,7 @@ pub(super) async fn receive(
 
 /// Passes a body on as it comes, of any size. When the receiver is gone, the rest is
 /// still read, up to a limit: a client that is cut off while it sends does not read the refusal.
-pub(super) async fn pour(body: axum::body::Body, into: Sender<Piece>) {
+pub(super) async fn forward_body(body: axum::body::Body, into: Sender<Piece>) {
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let piece = chunk.map_err(|_| CutOff);

@@ -77,7 +77,7 @@ pub(super) async fn download(
 ) -> Result<Response, ServiceError> {
     let guard = app.service.open_stream()?;
     let order = SaveOrder { files: query.files, wait: query.wait };
-    let saved = app.service.hand_out(&caller, &id, order).await?;
+    let saved = app.service.export_session(&caller, &id, order).await?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
         (header::CONTENT_LENGTH, saved.length.into()),

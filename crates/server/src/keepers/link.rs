@@ -157,7 +157,7 @@ impl Link {
         let keeper = sessile_client::process_at(&self.stream);
         let look = move || keeper.and_then(KeeperStopped::is_true_of);
         let stopped = spawn_blocking(look).await.ok().flatten();
-        Ok(self.patience.weigh(stopped)?)
+        Ok(self.patience.assess(stopped)?)
     }
 }
 

@@ -137,11 +137,11 @@ impl Keepers {
     /// Connects to a session's keeper; restarts the keeper of a lost session.
     pub(crate) async fn reach(&self, place: Arc<Place>) -> Result<ConnectedSession, ServiceError> {
         if let Some(mut reached) = self.reach_idle(&place) {
-            reached.continuity = self.untold(&place.id);
+            reached.continuity = self.unreported(&place.id);
             return Ok(reached);
         }
         let (link, continuity) = match Link::open(place.directory.clone()).await {
-            Ok(link) => (link, self.untold(&place.id)),
+            Ok(link) => (link, self.unreported(&place.id)),
             Err(LinkError::Gone) => {
                 lock(&self.reached).remove(&place.id);
                 let continuity = self.revive(&place).await?;
@@ -154,7 +154,7 @@ impl Keepers {
     }
 
     /// Returns what is to be reported about a live session.
-    fn untold(&self, id: &SessionId) -> Continuity {
+    fn unreported(&self, id: &SessionId) -> Continuity {
         lock(&self.taken).remove(id).unwrap_or(Continuity::Live)
     }
 
@@ -221,7 +221,7 @@ impl Keepers {
             // Read before there is a new keeper, which continues the numbering.
             let before = continuity::LostSession::of(&directory);
             // If it has moved, this ends it here, and `open` says so.
-            if let Err(error) = launcher.learn_of_move(&directory) {
+            if let Err(error) = launcher.check_for_move(&directory) {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, "a lost session goes on; its store cannot be asked");
             }

@@ -111,7 +111,7 @@ pub(super) async fn while_wanted<T>(
     tokio::select! {
         biased;
         () = waiter.call.cancelled() => Err(cancelled("cancelled before it was done")),
-        () = waiter.call.hurried() => Err(cancelled("the input has ended before it was done")),
+        () = waiter.call.client_leaves() => Err(cancelled("the input has ended before it was done")),
         outcome = work => outcome,
         () = tokio::time::sleep(waiter.left()) => {
             let message = "the session's runs are still going: nothing was done. Try again, or interrupt them";

@@ -24,7 +24,7 @@ pub(super) struct Calls {
     /// Each becomes true when its call is cancelled.
     open: Mutex<HashMap<CallName, Arc<watch::Sender<bool>>>>,
     /// Becomes true when the client is about to disconnect.
-    hurried: watch::Sender<bool>,
+    is_leaving: watch::Sender<bool>,
 }
 
 /// A call in progress. Once dropped, it can no longer be cancelled.
@@ -44,8 +44,8 @@ impl Calls {
 
     /// Has all calls answered now, with what there is: the client sends no more requests,
     /// and disconnects when it has its answers.
-    pub(super) fn hurry(&self) {
-        self.hurried.send_replace(true);
+    pub(super) fn client_is_leaving(&self) {
+        self.is_leaving.send_replace(true);
     }
 
     /// Cancels a call, unless it has been answered already.
@@ -67,14 +67,14 @@ impl OpenCall<'_> {
         let _ = self.cancelled.subscribe().wait_for(|cancelled| *cancelled).await;
     }
 
-    pub(super) fn is_hurried(&self) -> bool {
-        *self.calls.hurried.borrow()
+    pub(super) fn is_client_leaving(&self) -> bool {
+        *self.calls.is_leaving.borrow()
     }
 
     /// Completes when the client is about to disconnect.
-    pub(super) async fn hurried(&self) {
+    pub(super) async fn client_leaves(&self) {
         // Cannot fail: we hold the other end.
-        let _ = self.calls.hurried.subscribe().wait_for(|hurried| *hurried).await;
+        let _ = self.calls.is_leaving.subscribe().wait_for(|is_leaving| *is_leaving).await;
     }
 
     /// Marks it as cancelled, for a cancellation that came before it could be found by name.

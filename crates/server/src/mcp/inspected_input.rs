@@ -53,7 +53,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for InspectedInput<R> {
             let calls = self.calls.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(GRACE).await;
-                calls.hurry();
+                calls.client_is_leaving();
             });
         }
         for part in read.split_inclusive(|byte| *byte == b'\n') {

@@ -143,7 +143,7 @@ async fn while_wanted(
     tokio::select! {
         biased;
         () = waiter.call.cancelled() => Err(cancelled(&format!("cancelled; run {run} goes on"))),
-        () = waiter.call.hurried() => Err(cancelled(&format!("the input has ended; run {run} goes on"))),
+        () = waiter.call.client_leaves() => Err(cancelled(&format!("the input has ended; run {run} goes on"))),
         seen = look => Ok(seen?),
     }
 }

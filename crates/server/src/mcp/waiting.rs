@@ -52,7 +52,7 @@ impl Waiter<'_> {
 
     /// Returns how long the client still waits; zero when it is about to disconnect.
     pub(super) fn left(&self) -> Duration {
-        if self.call.is_hurried() {
+        if self.call.is_client_leaving() {
             return Duration::ZERO;
         }
         self.deadline.saturating_duration_since(Instant::now())
@@ -87,7 +87,7 @@ impl Waiter<'_> {
                     service.interrupt(self.caller, &watch.session, Some(run)).await?;
                     return Ok(Outcome::Cancelled(run));
                 }
-                () = self.call.hurried() => None,
+                () = self.call.client_leaves() => None,
                 finished = service.finished(self.caller, &watch.session, run, ms, MAX_OUTPUT, WaitFor::ResultOrInput) => finished?,
             };
             if let Some(done) = finished {

@@ -44,7 +44,7 @@ pub(super) async fn logs(
             biased;
             // Cancels no run: the answer is what there is.
             () = waiter.call.cancelled() => {}
-            () = waiter.call.hurried() => {}
+            () = waiter.call.client_leaves() => {}
             // Cancel-safe: nothing was begun.
             outcome = tokio::time::timeout(waiter.left(), ended) => {
                 if let Ok(outcome) = outcome {

@@ -80,7 +80,7 @@ impl LocalListener {
             let message = "this server is for its own user's programs only";
             let refusal = ServiceError::new(ErrorCode::Forbidden, message)
                 .with_hint("start one of your own with: sessile serve --local --background");
-            refuse::turn_away(stream, &refusal);
+            refuse::refuse_client(stream, &refusal);
         }
     }
 

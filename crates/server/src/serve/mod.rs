@@ -211,14 +211,14 @@ impl ConnectionHandler {
         // An event must not wait for the acknowledgement of the one before it.
         let _ = stream.set_nodelay(true);
         tokio::select! {
-            () = self.converse(stream, authentication.clone()) => {}
+            () = self.serve_connection(stream, authentication.clone()) => {}
             // Dropped with any pending answer: the client has not authenticated.
-            () = authentication.displaced() => tracing::debug!("a connection made room for others"),
+            () = authentication.must_close() => tracing::debug!("a connection made room for others"),
             () = authentication.overdue() => tracing::debug!("no token came on a connection"),
         }
     }
 
-    async fn converse(self, stream: TcpStream, authentication: Authentication) {
+    async fn serve_connection(self, stream: TcpStream, authentication: Authentication) {
         let silence = Some(self.request_timeout);
         let Some(tls) = self.tls.clone() else {
             return self.http(stream, authentication, Peer(None), silence).await;

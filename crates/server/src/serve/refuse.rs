@@ -54,7 +54,7 @@ impl Refusals {
 }
 
 /// Refuses a client that may not use this server.
-pub(super) fn turn_away(
+pub(super) fn refuse_client(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     refusal: &ServiceError,
 ) {

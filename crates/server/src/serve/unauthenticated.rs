@@ -124,7 +124,7 @@ impl Authentication {
     }
 
     /// Completes when the connection has to make room for others.
-    pub(super) async fn displaced(&self) {
+    pub(super) async fn must_close(&self) {
         self.0.close.notified().await;
     }
 
@@ -162,7 +162,7 @@ mod tests {
         assert!(!unauthenticated.is_full());
         assert_eq!(count(&unauthenticated), 1, "the other has its moment");
         assert!(unauthenticated.make_room().await);
-        all[0].displaced().await;
+        all[0].must_close().await;
         assert_eq!(count(&unauthenticated), 0);
     }
 
@@ -178,7 +178,7 @@ mod tests {
             connection.since = Instant::now().checked_sub(MINIMUM).unwrap();
         }
         assert!(unauthenticated.close_oldest());
-        all[1].displaced().await;
+        all[1].must_close().await;
         drop(all);
         assert_eq!(count(&unauthenticated), 0);
         assert!(!unauthenticated.close_oldest());

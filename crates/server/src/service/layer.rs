@@ -56,7 +56,7 @@ impl Service {
             return Ok(discarded);
         }
         let place = self.place(caller, id).await?;
-        self.awaken(caller, &place).await?;
+        self.start_for_files(caller, &place).await?;
         self.with_layer(caller, id, move |layer| Ok(layer.discard(&paths)?)).await
     }
 }

@@ -56,7 +56,7 @@ impl Service {
         Ok(WithContinuity { answer: Saved { path, view }, continuity: reached.continuity.clone() })
     }
 
-    pub(crate) async fn hand_out(
+    pub(crate) async fn export_session(
         &self,
         caller: &Caller,
         id: &SessionId,

@@ -90,12 +90,12 @@ impl SessionFollower {
             }
             match &mut self.source {
                 Source::Keeper(link) => {
-                    match converse(link, &self.place.directory, &mut self.runs, &mut self.calls)
+                    match exchange(link, &self.place.directory, &mut self.runs, &mut self.calls)
                         .await
                     {
                         Ok(()) => {}
                         Err(LinkEnd::Stopped(error)) => return Err(error),
-                        Err(LinkEnd::Gone) => self.go_to_disk().await?,
+                        Err(LinkEnd::Gone) => self.continue_from_disk().await?,
                     }
                 }
                 Source::Disk => {
@@ -118,7 +118,7 @@ impl SessionFollower {
     }
 
     /// Continues with the records on disk, since the keeper is gone.
-    async fn go_to_disk(&mut self) -> Result<(), ServiceError> {
+    async fn continue_from_disk(&mut self) -> Result<(), ServiceError> {
         let (directory, detail) = (self.place.directory.clone(), self.detail);
         let beginning = ReadFrom::After(self.position().clone());
         self.runs = blocking(move || on_disk(&directory, beginning, detail)).await?;
@@ -182,7 +182,7 @@ impl From<LinkError> for LinkEnd {
 }
 
 /// Sends the pending requests, and takes one answer.
-async fn converse(
+async fn exchange(
     link: &mut Link,
     directory: &Directory,
     runs: &mut Following,

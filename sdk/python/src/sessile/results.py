@@ -34,13 +34,13 @@ class MetLimit:
 
 @dataclass(frozen=True)
 class EndedJob:
-    """A job of a shell that is over."""
+    """A finished job of a shell."""
 
     pid: int
     run: int
     """The run that started it."""
     command: Optional[str] = None
-    """If that is plain from the run's text."""
+    """Set if the run's text shows it."""
     exit_code: Optional[int] = None
     """None if the shell has forgotten it."""
 
@@ -52,7 +52,7 @@ class EndedJob:
 
 @dataclass(frozen=True)
 class Continuity:
-    """What became of the session since it was last used.
+    """What happened to the session since it was last used.
 
     ``live``: everything is there. ``restored``: its processes had died; the state is the one
     after run ``as_of_run``, and how far ``lost_runs`` got is not known. ``fresh``: the same,

@@ -1,4 +1,4 @@
-"""What happens in an agent's thread, and what comes of a task."""
+"""The events of an agent's thread, and the result of a task."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class AgentContinuity:
-    """What had become of the session when the task began, or went on.
+    """What happened to the session before or during the task.
 
     ``live``: everything was there. ``restored``: it was brought back as of run ``as_of_run``, and
     ``lost`` names what was not. ``fresh``: nothing could be brought back.

@@ -23,9 +23,9 @@ export interface AgentOptions {
   workspace?: string;
   /** A name for its session. */
   name?: string;
-  /** Which of the server's models; not needed where there is one only. */
+  /** The model. Default: the server's only one. */
   model?: string;
-  /** What the model is told before everything else. */
+  /** Instructions for the model. */
   instructions?: string;
   /** Environment variables of its session. */
   env?: Record<string, string>;
@@ -53,7 +53,7 @@ export interface Limits {
   maxCost?: number;
   /** Of a million tokens, for `maxCost`. Default: as the server's configuration has it for the model. */
   price?: { input?: number; cachedInput?: number; output?: number };
-  /** The conversation is summed up when a request has had more tokens than this. */
+  /** Summarize the conversation when a request had more tokens than this. */
   compactAboveTokens?: number;
 }
 

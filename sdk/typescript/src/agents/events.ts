@@ -1,4 +1,4 @@
-/** What happens in an agent's thread. */
+/** Stream the events of an agent's thread. */
 import { type Camel, camel, given } from "../shapes.js";
 import type { ServerEvent } from "../sse.js";
 import type { AgentContinuity, TaskInfo } from "./result.js";
@@ -69,7 +69,7 @@ export interface IntentEvent extends Entry {
   call: string;
   /** SHA-256 of what is in the file; absent if there is none. */
   before: string | undefined;
-  /** SHA-256 of what will be in it. */
+  /** SHA-256 of the file after the change. */
   after: string;
 }
 
@@ -79,7 +79,7 @@ export interface OutcomeEvent extends Entry {
   call: string;
   text: string;
   isError: boolean;
-  /** The run of the session that it led to. */
+  /** The run that it started in the session. */
   run: number | undefined;
 }
 
@@ -100,7 +100,7 @@ export interface RetryEvent {
   type: "retry";
   /** The attempt that has failed: 1, 2, … */
   attempt: number;
-  /** When it is asked again. */
+  /** Time until the next attempt. */
   afterMs: number;
   failure: NonNullable<TaskInfo["failure"]>;
 }

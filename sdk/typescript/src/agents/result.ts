@@ -41,7 +41,7 @@ export class AgentResult {
   readonly usage: Usage;
   /** In the currency of the model's prices. */
   readonly cost: number;
-  /** What became of the session since it was last used. */
+  /** What happened to the session since it was last used. */
   readonly continuity: AgentContinuity;
 
   constructor(

@@ -8,7 +8,7 @@ import type { Agent } from "./agent.js";
 import { type AgentEvent, Reader, type ToolCall } from "./events.js";
 import { AgentResult, Steps, type TaskInfo } from "./result.js";
 
-/** Whether a call may be carried out, and what the model is told if not. */
+/** The decision on a call, and the message for the model if it is denied. */
 export type Verdict = boolean | { allow: boolean; reason?: string };
 
 /** Asked about each call that waits for approval. */

@@ -8,7 +8,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The server is there */
+        /** Check that the server is running */
         get: {
             parameters: {
                 query?: never;
@@ -43,7 +43,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Counters in the text format of Prometheus */
+        /** Metrics in the Prometheus text format */
         get: {
             parameters: {
                 query?: never;
@@ -53,7 +53,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -70,7 +70,7 @@ export interface paths {
                         "application/openmetrics-text": string;
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -96,7 +96,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The server can do its work: the sessions directory can be read */
+        /** Check that the server is ready: it can read the sessions directory */
         get: {
             parameters: {
                 query?: never;
@@ -114,7 +114,7 @@ export interface paths {
                         "application/json": components["schemas"]["Readiness"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -140,7 +140,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All agents */
+        /** List agents */
         get: {
             parameters: {
                 query?: never;
@@ -150,7 +150,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -167,7 +167,7 @@ export interface paths {
                         "application/json": components["schemas"]["AgentList"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -179,12 +179,12 @@ export interface paths {
             };
         };
         put?: never;
-        /** Make an agent */
+        /** Create an agent */
         post: {
             parameters: {
                 query?: never;
                 header?: {
-                    /** @description Names this request: one with a key that was used before is answered with that one's agent */
+                    /** @description A key for this request. A request with the same key gets the agent of the first one */
                     "Idempotency-Key"?: string;
                 };
                 path?: never;
@@ -196,7 +196,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -213,7 +213,7 @@ export interface paths {
                         "application/json": components["schemas"]["AgentInfo"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -237,15 +237,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** An agent, by its session */
+        /** Get an agent */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -254,7 +253,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -271,7 +270,7 @@ export interface paths {
                         "application/json": components["schemas"]["AgentInfo"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -299,15 +298,14 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say whether a call may be carried out */
+        /** Approve or deny a call */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -320,7 +318,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -337,7 +335,7 @@ export interface paths {
                         "application/json": components["schemas"]["Taken"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -363,15 +361,14 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop the task that is under way */
+        /** Cancel the current task */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -380,7 +377,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -397,7 +394,7 @@ export interface paths {
                         "application/json": components["schemas"]["Taken"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -422,23 +419,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happens in an agent's thread
-         * @description An event per entry, with its number as id; with `Last-Event-ID` they go on after
-         *     that one. `delta` has words of the model as they come, `retry` says
-         *     that it has failed and is asked again, and `approve` names a call that waits; none of
-         *     these has an id. The stream ends when nothing is under way.
+         * Stream the events of an agent's thread
+         * @description One event per entry, with the entry's number as id. `Last-Event-ID` continues after that
+         *     entry. Three events have no id: `delta` has new words of the model, `retry` says that the
+         *     model failed and will be asked again, and `approve` names a call that waits for approval.
+         *     The stream ends when no task is in progress.
          */
         get: {
             parameters: {
                 query?: never;
                 header?: {
-                    /** @description The last event that was seen */
+                    /** @description The id of the last event that was received */
                     "Last-Event-ID"?: string;
                 };
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -447,7 +443,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -464,7 +460,7 @@ export interface paths {
                         "text/event-stream": components["schemas"]["ServerSentEvent"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -491,24 +487,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * An agent as a file
-         * @description The body is one file with its session, the files of the workspace, its thread and
-         *     how it was made. The headers say in `Sessile-As-Of-Run` the newest run that is in
-         *     it, in `Sessile-Entries` how long its thread is, and in `Sessile-Left` how many
-         *     things could not be carried. Keys of models are not in it; what the session has in
-         *     variables and environment is, secrets included. Refused while a task is not over.
+         * Export an agent
+         * @description The body is one file with the session, the files of the workspace, the thread and the
+         *     settings of the agent. Headers: `Sessile-As-Of-Run` is the newest run in the file,
+         *     `Sessile-Entries` the length of the thread, `Sessile-Left` the number of things that could
+         *     not be saved. The file contains the session's variables and environment, including
+         *     secrets, but no keys of models. Refused while a task is in progress.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description With the files of the session's directory; true when absent */
+                    /** @description Include the files of the session's directory. Default: true */
                     files?: boolean;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -517,7 +512,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -534,7 +529,7 @@ export interface paths {
                         "application/octet-stream": components["schemas"]["SavedFile"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -563,8 +558,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make agents with the same past
-         * @description The session is forked, and each fork has a copy of the thread.
+         * Fork an agent
+         * @description Forks the session. Each fork gets a copy of the thread.
          */
         post: {
             parameters: {
@@ -572,8 +567,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -586,7 +580,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -603,7 +597,7 @@ export interface paths {
                         "application/json": components["schemas"]["AgentList"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -630,9 +624,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Say that an agent goes on elsewhere
-         * @description It takes no more tasks here, and says where it is (410 `agent_moved`); its session
-         *     ends. Refused (409 `busy`) when it has gone on since it was exported.
+         * Mark an agent as moved to another server
+         * @description The agent takes no more tasks here: requests are answered with its new place (410
+         *     `agent_moved`). Its session ends. Refused (409 `busy`) if the agent has worked since it
+         *     was exported.
          */
         post: {
             parameters: {
@@ -640,8 +635,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -654,7 +648,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -671,7 +665,7 @@ export interface paths {
                         "application/json": components["schemas"]["AgentInfo"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -698,9 +692,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take an agent back to a step
-         * @description Its conversation, its interpreters and its files are as they were right after that
-         *     step. What came later stays in the thread, and does not count any more.
+         * Rewind an agent to a step
+         * @description Conversation, interpreters and files become what they were right after that step. Later
+         *     entries stay in the thread, but no longer count.
          */
         post: {
             parameters: {
@@ -708,8 +702,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -722,7 +715,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -739,7 +732,7 @@ export interface paths {
                         "application/json": components["schemas"]["RewoundAgent"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -763,18 +756,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The newest tasks of an agent */
+        /** List the newest tasks of an agent */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many of the newest tasks; 100 when absent */
+                    /** @description Maximum number of tasks. Default: 100 */
                     limit?: number;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -783,7 +775,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -800,7 +792,7 @@ export interface paths {
                         "application/json": components["schemas"]["TaskList"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -814,19 +806,18 @@ export interface paths {
         put?: never;
         /**
          * Give an agent a task
-         * @description It is carried out by the server, whatever becomes of the caller.
+         * @description The server carries it out, even if the client disconnects.
          */
         post: {
             parameters: {
                 query?: never;
                 header?: {
-                    /** @description Names this request: one with a key that was used before is answered with that one's task */
+                    /** @description A key for this request. A request with the same key gets the task of the first one */
                     "Idempotency-Key"?: string;
                 };
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -839,7 +830,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -856,7 +847,7 @@ export interface paths {
                         "application/json": components["schemas"]["TaskBegun"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -880,18 +871,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What has become of a task */
+        /** Get a task */
         get: {
             parameters: {
                 query?: {
-                    /** @description How long to wait for the task's end */
+                    /** @description Wait this long for the end of the task */
                     wait?: components["schemas"]["Span"];
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -902,7 +892,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -919,7 +909,7 @@ export interface paths {
                         "application/json": components["schemas"]["TaskInfo"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -946,23 +936,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * An agent's thread
-         * @description Everything that its model was shown and did, and what was taken back. As it
-         *     happens, the same is at `…/events`.
+         * Read an agent's thread
+         * @description Everything that the model was shown and did, including what was taken back. `…/events`
+         *     streams the same live.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description Entries after this one */
+                    /** @description Return entries after this one */
                     after?: number;
-                    /** @description How many entries; 1000 when absent */
+                    /** @description Maximum number of entries. Default: 1000 */
                     limit?: number;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -971,7 +960,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -988,7 +977,7 @@ export interface paths {
                         "application/json": components["schemas"]["ThreadPage"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1017,8 +1006,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take back an agent's last task
-         * @description As a rewind to the step before it.
+         * Undo an agent's last task
+         * @description The same as a rewind to the step before it.
          */
         post: {
             parameters: {
@@ -1026,8 +1015,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -1036,7 +1024,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1053,7 +1041,7 @@ export interface paths {
                         "application/json": components["schemas"]["RewoundAgent"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1080,33 +1068,26 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make an agent from an exported one
-         * @description The body is the file. The agent goes on with the same thread, in a new session.
-         *     Importing runs code that is in the file, as the user who runs the server: one that
-         *     was not exported from the same sessions directory is refused (403 `untrusted`)
-         *     without `trust`.
+         * Import an agent
+         * @description The body is an exported file. The agent continues its thread in a new session. Importing
+         *     runs code from the file as the server's user. So a file from another sessions directory is
+         *     refused (403 `untrusted`) without `trust`.
          */
         post: {
             parameters: {
                 query?: {
                     /**
-                     * @description Go on in this directory, with the files: it must be new or empty. Where the
-                     *     session was when absent, if that may be
+                     * @description The directory for the agent and its files: new or empty. Default: the directory of the
+                     *     exported session, if it is allowed
                      */
                     cwd?: string;
-                    /** @description Save the new session in idle time; as the server was told when absent */
+                    /** @description Save the new session in idle time. Default: the server's setting */
                     durable?: boolean;
-                    /**
-                     * @description Which of this server's models; the one of the same name, or the only one, when
-                     *     absent
-                     */
+                    /** @description The model. Default: the one of the same name, or the server's only one */
                     model?: string;
-                    /** @description What to call its session; as the exported one when absent */
+                    /** @description The name of the session. Default: the name of the exported one */
                     name?: string;
-                    /**
-                     * @description Run what is in the file, and say to the model what its thread says, whoever
-                     *     made it
-                     */
+                    /** @description Trust the file: run its code, and send its thread to the model */
                     trust?: boolean;
                 };
                 header?: never;
@@ -1119,7 +1100,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1136,7 +1117,7 @@ export interface paths {
                         "application/json": components["schemas"]["ImportedAgent"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1163,15 +1144,15 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Run one command in a session of its own, of which nothing is left
-         * @description With a key, its result is kept for a minute after the answer, and a request that is
-         *     repeated is answered with it, also across the death of a server.
+         * Run one command in a temporary session
+         * @description With a key, the result is kept for a minute after the answer. A repeated request gets it,
+         *     even after a restart of the server.
          */
         post: {
             parameters: {
                 query?: never;
                 header?: {
-                    /** @description Names this request: one with a key that was used before is answered with that one's result */
+                    /** @description A key for this request. A request with the same key gets the result of the first one */
                     "Idempotency-Key"?: string;
                 };
                 path?: never;
@@ -1183,7 +1164,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1200,7 +1181,7 @@ export interface paths {
                         "application/json": components["schemas"]["RunResult"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1227,31 +1208,31 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a session from a saved one
-         * @description The body is the file, or `path` names one. Restoring runs code that is in the
-         *     file, as the user who runs the server: a file that was not saved from the
-         *     same sessions directory is refused (403 `untrusted`) without `trust`.
+         * Restore a session
+         * @description The body is the file, or `path` names it. Restoring runs code from the file as the
+         *     server's user. So a file from another sessions directory is refused (403 `untrusted`)
+         *     without `trust`.
          */
         post: {
             parameters: {
                 query?: {
                     /**
-                     * @description Go on in this directory, with the saved files if there are any: then it
-                     *     must be new or empty. Where the session was when absent, if that may be
+                     * @description The directory for the session and its saved files. It must be new or empty if there
+                     *     are such files. Default: the directory of the saved session, if it is allowed
                      */
                     cwd?: string;
-                    /** @description Save the new session in idle time; as the server was told when absent */
+                    /** @description Save the new session in idle time. Default: the server's setting */
                     durable?: boolean;
                     /**
-                     * @description End it when the calling process has ended, as for a new session, unless it has
+                     * @description End the session with the calling process, as for a new session. Ignored if it keeps
                      *     the name of the saved one
                      */
                     ends_with_caller?: boolean;
-                    /** @description What to call it; as the saved one when absent */
+                    /** @description The name of the session. Default: the name of the saved one */
                     name?: string;
-                    /** @description A file of the server's machine, in the place of a body */
+                    /** @description A file on the server's machine, instead of a body */
                     path?: string;
-                    /** @description Run what is in the file, whoever made it */
+                    /** @description Trust the file, and run its code */
                     trust?: boolean;
                 };
                 header?: never;
@@ -1264,7 +1245,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1281,7 +1262,7 @@ export interface paths {
                         "application/json": components["schemas"]["Restored"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1305,13 +1286,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List sessions, newest first, ended ones included */
+        /** List sessions, newest first, including ended ones */
         get: {
             parameters: {
                 query?: {
-                    /** @description `next` of the page before */
+                    /** @description `next` of the previous page */
                     after?: string;
-                    /** @description Sessions on a page */
+                    /** @description Maximum number of sessions */
                     limit?: number;
                     /** @description Only sessions of this status: starting, active, terminated or lost */
                     status?: "starting" | "active" | "terminated" | "lost";
@@ -1324,7 +1305,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1341,7 +1322,7 @@ export interface paths {
                         "application/json": components["schemas"]["SessionPage"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1355,14 +1336,14 @@ export interface paths {
         put?: never;
         /**
          * Start a session
-         * @description With a key, a request that is repeated is answered with the session that the first
-         *     one has started, also by another server, and across the death of one.
+         * @description With a key, a repeated request gets the session of the first one, even from another server
+         *     or after a restart.
          */
         post: {
             parameters: {
                 query?: never;
                 header?: {
-                    /** @description Names this request: one with a key that was used before is answered with that one's session */
+                    /** @description A key for this request. A request with the same key gets the session of the first one */
                     "Idempotency-Key"?: string;
                 };
                 path?: never;
@@ -1374,7 +1355,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1391,7 +1372,7 @@ export interface paths {
                         "application/json": components["schemas"]["Started"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1412,7 +1393,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1429,7 +1410,7 @@ export interface paths {
                         "application/json": components["schemas"]["EndedAll"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1452,15 +1433,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A session's metadata */
+        /** Get a session's metadata */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -1469,7 +1449,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1486,7 +1466,7 @@ export interface paths {
                         "application/json": components["schemas"]["SessionInfo"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1499,15 +1479,14 @@ export interface paths {
         };
         put?: never;
         post?: never;
-        /** End a session and everything that it started */
+        /** End a session and everything it started */
         delete: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -1516,7 +1495,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1533,7 +1512,7 @@ export interface paths {
                         "application/json": components["schemas"]["Ended"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1548,8 +1527,8 @@ export interface paths {
         head?: never;
         /**
          * Rename a session
-         * @description It need not be live. Live sessions of one token have different names (409
-         *     `name_taken`); `null` takes the name away.
+         * @description Ended sessions can be renamed, too. Live sessions of one token need different names (409
+         *     `name_taken`). `null` removes the name.
          */
         patch: {
             parameters: {
@@ -1557,8 +1536,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -1571,7 +1549,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1588,7 +1566,7 @@ export interface paths {
                         "application/json": components["schemas"]["SessionInfo"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1611,10 +1589,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Bring changes to the real directory
-         * @description What has changed there since the session took it over is named in a refusal
-         *     (409 `layer_conflict`), and nothing is applied then, unless `force` says
-         *     otherwise.
+         * Apply changes to the real directory
+         * @description If a path has changed in the real directory since the session first changed it, nothing is
+         *     applied, and the refusal names the path (409 `layer_conflict`). `force` applies anyway.
          */
         post: {
             parameters: {
@@ -1622,8 +1599,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -1636,7 +1612,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1653,7 +1629,7 @@ export interface paths {
                         "application/json": components["schemas"]["LayerApplied"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1677,15 +1653,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The points that a session can be rewound to, oldest first */
+        /** List the checkpoints of a session, oldest first */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -1694,7 +1669,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1711,7 +1686,7 @@ export interface paths {
                         "application/json": components["schemas"]["CheckpointRow"][];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1723,15 +1698,14 @@ export interface paths {
             };
         };
         put?: never;
-        /** Take a point that the session can be rewound to */
+        /** Take a checkpoint */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -1744,7 +1718,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1761,7 +1735,7 @@ export interface paths {
                         "application/json": components["schemas"]["CheckpointRow"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1772,15 +1746,14 @@ export interface paths {
                 };
             };
         };
-        /** Let go of all checkpoints */
+        /** Remove all checkpoints */
         delete: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -1789,7 +1762,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1806,7 +1779,7 @@ export interface paths {
                         "application/json": components["schemas"]["Dropped"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1832,15 +1805,14 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Let go of a checkpoint */
+        /** Remove a checkpoint */
         delete: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -1851,7 +1823,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1868,7 +1840,7 @@ export interface paths {
                         "application/json": components["schemas"]["Dropped"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1892,27 +1864,26 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What the session has changed
-         * @description In a sandbox whose files are an `overlay`; else 409 `no_layer`. Paths that the
-         *     session may not see or change are not told.
+         * Show the changes of a session
+         * @description For a session in a sandbox with `overlay` files; otherwise 409 `no_layer`. Omits paths
+         *     that the session may not see or change.
          */
         get: {
             parameters: {
                 query?: {
                     /**
-                     * @description Paths from the workspace with all that is below them, separated by commas;
-                     *     a comma in a name is written `\,`. All of them when absent
+                     * @description Paths in the workspace, including everything below them, separated by commas; write a
+                     *     comma in a name as `\,`. Default: all paths
                      * @example src,README.md
                      */
                     path?: string;
-                    /** @description A table of the paths instead of the text of the changes */
+                    /** @description Return a table of the paths instead of a diff */
                     stat?: boolean;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -1921,7 +1892,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -1938,7 +1909,7 @@ export interface paths {
                         "application/json": components["schemas"]["LayerDiff"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -1966,15 +1937,14 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Drop changes: the session sees the real files again */
+        /** Discard changes: the session sees the real files again */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -1987,7 +1957,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2004,7 +1974,7 @@ export interface paths {
                         "application/json": components["schemas"]["LayerDiscarded"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2030,7 +2000,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Run code for the value of its last expression; Python unless said otherwise */
+        /** Run code and return the value of its last expression. Default language: Python */
         post: {
             parameters: {
                 query?: never;
@@ -2040,8 +2010,7 @@ export interface paths {
                 };
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2054,7 +2023,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2080,7 +2049,7 @@ export interface paths {
                         "application/json": components["schemas"]["Output"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2105,31 +2074,30 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The runs of a session as they happen, whoever gave the order
-         * @description First those that are not over. `run` for each when it is accepted, with its
-         *     number as id; its own events are at `/v1/sessions/{id}/runs/{run}/events`.
-         *     With `output=true` instead, what happens in all of them: `started` with the
-         *     command, `stdout`, `stderr`, `exited` with the exit code, and `closed` when
-         *     nothing can write any more; `cancelled`, with the `code` and `message` of the
-         *     error, for a run that never began or whose end nobody knows. `ended` when the
-         *     session has ended or is lost. With `Last-Event-ID` they go on after that event.
+         * Stream the runs of a session
+         * @description Starts with the unfinished runs. Sends `run` for each accepted run of any client, with its
+         *     number as id; the run's own events are at `/v1/sessions/{id}/runs/{run}/events`. With
+         *     `output=true`, sends the events of all runs instead: `started` with the command, `stdout`,
+         *     `stderr`, `exited` with the exit code, and `closed` when nothing can write any more.
+         *     `cancelled`, with the `code` and `message` of the error, is for a run that never began or
+         *     whose end is unknown. `ended` is sent when the session has ended or is lost.
+         *     `Last-Event-ID` continues after that event.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description What the runs write and how they end, too */
+                    /** @description Include the output and the end of the runs */
                     output?: boolean;
-                    /** @description With `output`: begin with the newest so many finished runs */
+                    /** @description With `output`: begin with this many finished runs */
                     tail?: number;
                 };
                 header?: {
-                    /** @description The last event that was seen */
+                    /** @description The id of the last event that was received */
                     "Last-Event-ID"?: string;
                 };
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2138,7 +2106,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2155,7 +2123,7 @@ export interface paths {
                         "text/event-stream": components["schemas"]["ServerSentEvent"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2185,20 +2153,19 @@ export interface paths {
         put?: never;
         /**
          * Run a command
-         * @description Answers with the result, or after `wait` with the run's number (202). With
-         *     `Accept: text/event-stream` the run's events are streamed instead.
+         * @description Returns the result, or after `wait` the run's number (202). With `Accept:
+         *     text/event-stream`, streams the run's events instead.
          */
         post: {
             parameters: {
                 query?: never;
                 header?: {
-                    /** @description Names this request: one with a key that was used before is answered with that one's run */
+                    /** @description A key for this request. A request with the same key gets the run of the first one */
                     "Idempotency-Key"?: string;
                 };
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2211,7 +2178,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2237,7 +2204,7 @@ export interface paths {
                         "application/json": components["schemas"]["Output"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2262,27 +2229,26 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What is in a directory of the workspace
-         * @description With `depth`, and below it. Links are told, and not followed.
+         * List a directory of the workspace
+         * @description `depth` includes subdirectories. Links are listed, but not followed.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description How deep: 1 is what is in the directory */
+                    /** @description Levels to list; 1 is the directory itself */
                     depth?: number;
-                    /** @description Entries at most; 10000 when absent */
+                    /** @description Maximum number of entries. Default: 10000 */
                     limit?: number;
                     /**
-                     * @description A directory, relative to the workspace, or absolute and within it; the
-                     *     workspace itself when absent
+                     * @description A directory, relative to the workspace, or absolute and within it. Default: the
+                     *     workspace
                      */
                     path?: string;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2291,7 +2257,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2308,7 +2274,7 @@ export interface paths {
                         "application/json": components["schemas"]["FileList"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2327,14 +2293,13 @@ export interface paths {
                 query: {
                     /** @description Relative to the workspace, or absolute and within it */
                     path: string;
-                    /** @description A directory with all that is in it */
+                    /** @description Remove a directory with its contents */
                     recursive?: boolean;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2343,7 +2308,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2360,7 +2325,7 @@ export interface paths {
                         "application/json": components["schemas"]["RemovedFile"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2384,9 +2349,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A directory with all that is in it, or a file, as a tar
-         * @description Names are relative to the directory. Links are in it as links; sockets, FIFOs
-         *     and devices are not. It is made as it is read.
+         * Download a directory or a file as a tar archive
+         * @description Names are relative to the directory. Links stay links; sockets, FIFOs and devices are left
+         *     out. The archive is made while it is sent.
          */
         get: {
             parameters: {
@@ -2401,8 +2366,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2411,7 +2375,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2428,7 +2392,7 @@ export interface paths {
                         "application/x-tar": components["schemas"]["FileArchive"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2440,11 +2404,10 @@ export interface paths {
             };
         };
         /**
-         * Unpack a tar into a directory, which is made if it is not there
-         * @description What is in its way is replaced, file by file. Names that lead out of the
-         *     directory are refused; links that lead out of the workspace, devices and FIFOs
-         *     are left out, and listed in the answer. Owners, and setuid and its like, are
-         *     not taken over.
+         * Unpack a tar archive into a directory
+         * @description Creates the directory if needed, and replaces existing files one by one. Names that lead
+         *     out of the directory are refused. Links that lead out of the workspace, devices and FIFOs
+         *     are left out and listed in the answer. Owners and bits such as setuid are ignored.
          */
         put: {
             parameters: {
@@ -2459,8 +2422,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2473,7 +2435,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2490,7 +2452,7 @@ export interface paths {
                         "application/json": components["schemas"]["UnpackedArchive"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2516,9 +2478,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The content of a file
-         * @description `Range: bytes=…` for a part of it (206), `If-None-Match` with its `ETag` for
-         *     nothing when it is the same (304).
+         * Read a file
+         * @description `Range: bytes=…` returns a part (206). `If-None-Match` with its `ETag` returns nothing if
+         *     the file is unchanged (304).
          */
         get: {
             parameters: {
@@ -2531,15 +2493,14 @@ export interface paths {
                     path?: string;
                 };
                 header?: {
-                    /** @description An ETag of before */
+                    /** @description The ETag of an earlier answer */
                     "If-None-Match"?: string;
-                    /** @description One range of bytes */
+                    /** @description A range of bytes */
                     Range?: string;
                 };
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2548,7 +2509,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2573,14 +2534,14 @@ export interface paths {
                         "application/octet-stream": components["schemas"]["FileContent"];
                     };
                 };
-                /** @description It is the same as before */
+                /** @description The file is unchanged */
                 304: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2593,19 +2554,16 @@ export interface paths {
         };
         /**
          * Write a file
-         * @description The body is its content, of any size. It is in its place when all of it has
-         *     come, and not before: nobody reads half of it, and a body that is cut off
-         *     changes nothing. `If-None-Match: *` writes only a file that is not there.
+         * @description The body is the content, of any size. The file is replaced once the whole body has
+         *     arrived: nobody reads a partial file, and an incomplete body changes nothing.
+         *     `If-None-Match: *` only creates a new file.
          */
         put: {
             parameters: {
                 query: {
-                    /**
-                     * @description Its permissions in octal, such as `0755`; else those of the file that was
-                     *     there
-                     */
+                    /** @description Permissions in octal, such as `0755`. Default: those of the existing file */
                     mode?: string;
-                    /** @description Make the directories above it */
+                    /** @description Create missing parent directories */
                     parents?: boolean;
                     /**
                      * @description Relative to the workspace, or absolute and within it
@@ -2614,13 +2572,12 @@ export interface paths {
                     path: string;
                 };
                 header?: {
-                    /** @description `*`: only a new file */
+                    /** @description `*`: do not replace an existing file */
                     "If-None-Match"?: string;
                 };
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2633,7 +2590,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2642,7 +2599,7 @@ export interface paths {
                         "application/json": components["schemas"]["ErrorBody"];
                     };
                 };
-                /** @description It was replaced */
+                /** @description The file was replaced */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2651,7 +2608,7 @@ export interface paths {
                         "application/json": components["schemas"]["FileEntry"];
                     };
                 };
-                /** @description There was none */
+                /** @description The file was created */
                 201: {
                     headers: {
                         [name: string]: unknown;
@@ -2660,7 +2617,7 @@ export interface paths {
                         "application/json": components["schemas"]["FileEntry"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2687,15 +2644,14 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a directory */
+        /** Create a directory */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2708,7 +2664,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2725,7 +2681,7 @@ export interface paths {
                         "application/json": components["schemas"]["FileEntry"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2758,8 +2714,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2772,7 +2727,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2789,7 +2744,7 @@ export interface paths {
                         "application/json": components["schemas"]["FileEntry"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2813,7 +2768,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is known of a path; of a link, the link itself */
+        /** Get metadata of a path. Links are not followed */
         get: {
             parameters: {
                 query?: {
@@ -2827,8 +2782,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2837,7 +2791,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2854,7 +2808,7 @@ export interface paths {
                         "application/json": components["schemas"]["FileEntry"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2881,26 +2835,24 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happens to the files of a directory
-         * @description `ready` first: what happens from then on is told. `created`, `modified` (when
-         *     a writer has closed it, or its permissions changed) and `removed`, each with
-         *     the `path`; a move is a `removed` and a `created`. `overflow` when more has
-         *     happened than could be told: list the directory anew then, as after a
-         *     connection that broke. `ended` is the last one: the session has ended.
+         * Watch the files of a directory
+         * @description The first event is `ready`: later changes are reported. `created`, `modified` (a writer
+         *     has closed the file, or its permissions changed) and `removed` have the `path`; a move is
+         *     a `removed` and a `created`. `overflow` means that changes were missed: list the directory
+         *     again, as after a lost connection. The last event is `ended`: the session has ended.
          */
         get: {
             parameters: {
                 query?: {
                     /** @description A directory, relative to the workspace, or absolute and within it */
                     path?: string;
-                    /** @description With all directories below it, at most 4096 */
+                    /** @description Include all subdirectories, at most 4096 */
                     recursive?: boolean;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2909,7 +2861,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2926,7 +2878,7 @@ export interface paths {
                         "text/event-stream": string;
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -2955,10 +2907,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make new sessions with the state of this one
-         * @description All of them, or none. A request that is sent again makes further ones: there
-         *     is no Idempotency-Key here. A run that is going is a reason to refuse it
-         *     (409 `busy`), unless `wait` says otherwise.
+         * Fork a session: create sessions with its state
+         * @description Creates all forks or none. There is no Idempotency-Key: a repeated request creates more
+         *     forks. Refused while a run is active (409 `busy`), unless `wait` is set.
          */
         post: {
             parameters: {
@@ -2966,8 +2917,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -2980,7 +2930,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -2997,7 +2947,7 @@ export interface paths {
                         "application/json": components["schemas"]["Forked"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3021,18 +2971,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was run, newest last */
+        /** List what was run, newest last */
         get: {
             parameters: {
                 query?: {
-                    /** @description The newest so many */
+                    /** @description Maximum number; the newest are returned */
                     limit?: number;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3041,7 +2990,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3058,7 +3007,7 @@ export interface paths {
                         "application/json": components["schemas"]["HistoryRow"][];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3086,15 +3035,14 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Interrupt a run, or whatever is running, and keep the state */
+        /** Interrupt a run, or the current one, and keep the state */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3107,7 +3055,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3124,7 +3072,7 @@ export interface paths {
                         "application/json": components["schemas"]["Interrupted"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3148,15 +3096,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What runs have left in the background, oldest first */
+        /** List background jobs, oldest first */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3165,7 +3112,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3182,7 +3129,7 @@ export interface paths {
                         "application/json": components["schemas"]["JobRow"][];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3210,15 +3157,14 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Signal a job, or a process of one, and what descends from it */
+        /** Signal a job, or one of its processes, and all descendants */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3233,7 +3179,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3250,7 +3196,7 @@ export interface paths {
                         "application/json": components["schemas"]["SignalledJob"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3274,15 +3220,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where the session's processes listen */
+        /** List the ports that the session's processes listen on */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3291,7 +3236,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3308,7 +3253,7 @@ export interface paths {
                         "application/json": components["schemas"]["JobPort"][];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3335,11 +3280,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A request to a server in the session
-         * @description Any method, any path, bodies of any length, and WebSockets. The path and the
-         *     query are passed on as they are. Neither `Authorization` nor cookies pass, in
-         *     either direction. An answer of the session's server has the header
-         *     `sessile-port`; one without it is ours.
+         * Send a request to a server in the session
+         * @description Supports any method, any path, bodies of any length, and WebSockets. Path and query are
+         *     passed on unchanged. `Authorization` and cookies are removed, in both directions. Answers
+         *     of the session's server have the header `sessile-port`; answers of Sessile do not.
          */
         get: {
             parameters: {
@@ -3347,12 +3291,11 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
-                    /** @description The rest of the path, as the session's server takes it */
+                    /** @description The path for the session's server */
                     path: string;
                     /** @description A port that a process of the session listens on */
                     port: number;
@@ -3361,7 +3304,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3370,7 +3313,7 @@ export interface paths {
                         "application/json": components["schemas"]["ErrorBody"];
                     };
                 };
-                /** @description The session's server broke off */
+                /** @description The session's server closed the connection */
                 502: {
                     headers: {
                         [name: string]: unknown;
@@ -3379,7 +3322,7 @@ export interface paths {
                         "application/json": components["schemas"]["ErrorBody"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3388,7 +3331,7 @@ export interface paths {
                         "application/json": components["schemas"]["ErrorBody"];
                     };
                 };
-                /** @description What the session's server answers */
+                /** @description The answer of the session's server */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3414,15 +3357,14 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Fresh kernels, empty history, same id */
+        /** Reset a session: new kernels, empty history, same id */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3431,7 +3373,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3448,7 +3390,7 @@ export interface paths {
                         "application/json": components["schemas"]["Reset"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3475,9 +3417,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a session back to a checkpoint
-         * @description To the newest one, the one of that name, or to before the last `runs` runs.
-         *     The history tells of it.
+         * Rewind a session to a checkpoint
+         * @description To the newest checkpoint, the named one, or the one before the last `runs` runs. The
+         *     history records it.
          */
         post: {
             parameters: {
@@ -3485,8 +3427,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3499,7 +3440,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3516,7 +3457,7 @@ export interface paths {
                         "application/json": components["schemas"]["Rewound"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3540,18 +3481,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The runs of a session, newest last: queued, running and finished ones */
+        /** List the runs of a session, newest last: queued, running and finished ones */
         get: {
             parameters: {
                 query?: {
-                    /** @description The newest so many */
+                    /** @description Maximum number; the newest are returned */
                     limit?: number;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3560,7 +3500,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3577,7 +3517,7 @@ export interface paths {
                         "application/json": components["schemas"]["RunRow"][];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3603,20 +3543,19 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The result of a run, now or when it has finished */
+        /** Get the result of a run */
         get: {
             parameters: {
                 query?: {
-                    /** @description Bytes of each stream that the answer may carry */
+                    /** @description Maximum bytes of each stream in the answer */
                     max_output?: number;
-                    /** @description How long to wait for the result, such as `30s` */
+                    /** @description Wait this long for the result, such as `30s` */
                     wait?: components["schemas"]["Span"];
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3627,7 +3566,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3652,7 +3591,7 @@ export interface paths {
                         "application/json": components["schemas"]["Output"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3679,21 +3618,20 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The events of a run
-         * @description `started`, `stdout`, `stderr`, `exited` and `closed`, each with an id; with
-         *     `Last-Event-ID` they go on after that one.
+         * Stream the events of a run
+         * @description `started`, `stdout`, `stderr`, `exited` and `closed`, each with an id. `Last-Event-ID`
+         *     continues after that event.
          */
         get: {
             parameters: {
                 query?: never;
                 header?: {
-                    /** @description The last event that was seen */
+                    /** @description The id of the last event that was received */
                     "Last-Event-ID"?: string;
                 };
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3704,7 +3642,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3721,7 +3659,7 @@ export interface paths {
                         "text/event-stream": components["schemas"]["ServerSentEvent"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3749,15 +3687,14 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give an interactive run something to read */
+        /** Send input to an interactive run */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3772,7 +3709,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3789,7 +3726,7 @@ export interface paths {
                         "application/json": components["schemas"]["Input"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3817,8 +3754,8 @@ export interface paths {
         put?: never;
         /**
          * Press keys on the terminal of a run
-         * @description Answers with the screen after them: when it stands still, or shows what is
-         *     waited for. What it showed before does not count.
+         * @description Returns the screen once it has settled, or shows what is waited for. Only what appears
+         *     after the keys counts.
          */
         post: {
             parameters: {
@@ -3826,8 +3763,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3842,7 +3778,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3859,7 +3795,7 @@ export interface paths {
                         "application/json": components["schemas"]["ScreenAnswer"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3884,29 +3820,31 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Output of a run by cursor, live or later
-         * @description Of one stream; with `cursor`, of both, as `stdout` and `stderr`, with the
+         * Read the output of a run, while it is running or later
+         * @description Returns one stream. With `cursor`, returns both, as `stdout` and `stderr`, and the
          *     `cursor` for the next call.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description Instead of these two: both streams from the `cursor` of another answer on */
+                    /**
+                     * @description Return both streams, from the `cursor` of an earlier answer; replaces `stream` and
+                     *     `from`
+                     */
                     cursor?: string;
-                    /** @description The cursor: `next` of the answer before */
+                    /** @description Where to begin: `next` of the previous answer */
                     from?: number;
-                    /** @description Bytes to answer with at the most */
+                    /** @description Maximum bytes in the answer */
                     max?: number;
                     /** @description stdout (the default) or stderr */
                     stream?: "stdout" | "stderr";
-                    /** @description How long to wait when there is nothing yet, such as `30s` */
+                    /** @description Wait this long for output if there is none, such as `30s` */
                     wait?: components["schemas"]["Span"];
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3917,7 +3855,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -3934,7 +3872,7 @@ export interface paths {
                         "application/json": components["schemas"]["OutputAnswer"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3962,15 +3900,14 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give the terminal of a run another size */
+        /** Resize the terminal of a run */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -3985,7 +3922,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -4002,7 +3939,7 @@ export interface paths {
                         "application/json": components["schemas"]["Resized"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -4027,9 +3964,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What the terminal of a run shows, as a person would see it
-         * @description Now, or when it shows what is waited for; also after the run's end. What
-         *     became of a wait is in `wait`, and in the header `Sessile-Wait`.
+         * Show the terminal of a run as a person would see it
+         * @description Returns the screen at once, or when it shows what is waited for; also after the run's end.
+         *     `wait` and the header `Sessile-Wait` have the outcome of the wait.
          */
         get: {
             parameters: {
@@ -4038,7 +3975,7 @@ export interface paths {
                     format?: "json" | "text" | "cells" | "svg" | "png";
                     /** @description Wait until the screen has not changed for this long, such as `200ms` */
                     settle?: components["schemas"]["Span"];
-                    /** @description How long to wait at the most; 10 s when absent */
+                    /** @description Maximum time to wait. Default: 10 s */
                     wait?: components["schemas"]["Span"];
                     /**
                      * @description Wait until this regular expression is found on the screen; `^` and `$`
@@ -4049,8 +3986,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -4061,7 +3997,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -4081,7 +4017,7 @@ export interface paths {
                         "text/plain": string;
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -4109,15 +4045,14 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Signal what a run has in the foreground, or what it has left if it has ended */
+        /** Signal the foreground processes of a run, or what is left of it after its end */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -4132,7 +4067,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -4149,7 +4084,7 @@ export interface paths {
                         "application/json": components["schemas"]["Signalled"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -4174,29 +4109,25 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A WebSocket for one run
-         * @description Its events as JSON with `type` and `id`; it takes `stdin`, `eof`, `keys`,
-         *     `signal` and `resize`. With `screen=true`, a terminal that is drawn on already
-         *     is joined: first comes `screen`, whose `data` draws it.
+         * Open a WebSocket for one run
+         * @description Sends its events as JSON with `type` and `id`; accepts `stdin`, `eof`, `keys`, `signal`
+         *     and `resize`. `screen=true` joins a terminal in use: the first message is `screen`, whose
+         *     `data` draws the current screen.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description The id of the last event that was seen */
+                    /** @description The id of the last event that was received */
                     after?: string;
-                    /** @description Refuse all orders */
+                    /** @description Refuse all messages that change something */
                     read_only?: boolean;
-                    /**
-                     * @description Begin with what draws the terminal as it is now, and go on from there,
-                     *     instead of with all that was written to it
-                     */
+                    /** @description Begin with the current screen of the terminal instead of all its output */
                     screen?: boolean;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -4207,7 +4138,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -4223,7 +4154,7 @@ export interface paths {
                     };
                     content?: never;
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -4250,25 +4181,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A session as a file
-         * @description The body is the file; the headers say in `Sessile-As-Of-Run` the newest run
-         *     that is in it, and in `Sessile-Left` how many things could not be carried,
-         *     which are listed when it is restored. What the session has in variables and
-         *     environment is in it, secrets included.
+         * Download a session as a file
+         * @description The body is the file. Headers: `Sessile-As-Of-Run` is the newest run in it, `Sessile-Left`
+         *     the number of things that could not be saved; they are listed when it is restored. The
+         *     file contains the session's variables and environment, including secrets.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description With the files of the session's directory */
+                    /** @description Include the files of the session's directory */
                     files?: boolean;
-                    /** @description Wait for runs that are going, instead of refusing */
+                    /** @description Wait for active runs instead of refusing */
                     wait?: boolean;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -4277,7 +4206,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -4294,7 +4223,7 @@ export interface paths {
                         "application/octet-stream": components["schemas"]["SavedFile"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -4306,15 +4235,14 @@ export interface paths {
             };
         };
         put?: never;
-        /** Save a session to a file of the server's machine */
+        /** Save a session to a file on the server's machine */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -4327,7 +4255,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -4344,7 +4272,7 @@ export interface paths {
                         "application/json": components["schemas"]["Saved"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -4368,15 +4296,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The state of the live kernels */
+        /** Get the state of the live kernels */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -4385,7 +4312,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -4402,7 +4329,7 @@ export interface paths {
                         "application/json": components["schemas"]["State"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -4431,9 +4358,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take back the last run
-         * @description In a session that was started with `auto`. The same as a rewind with
-         *     `"runs": 1`.
+         * Undo the last run
+         * @description Works in a session that was started with `auto`. The same as a rewind with `"runs": 1`.
          */
         post: {
             parameters: {
@@ -4441,8 +4367,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -4455,7 +4380,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -4472,7 +4397,7 @@ export interface paths {
                         "application/json": components["schemas"]["Rewound"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -4497,32 +4422,30 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A WebSocket for runs of a session, one after the other
-         * @description Send `{"type":"exec","command":"…"}`; the run's events come as JSON with
-         *     `type` and `id`. While it runs, send `stdin`, `eof`, `keys`, `signal` and
-         *     `resize`, with `run` for another one than the last that was begun here. The
-         *     `stdout` of a run with a terminal is what a terminal emulator takes. With
-         *     `watch=true`, the events are those of all runs of the session, as at
-         *     `/v1/sessions/{id}/events?output=true`, and an `exec` is answered with
-         *     `accepted` and the run's number.
+         * Open a WebSocket for runs of a session
+         * @description Send `{"type":"exec","command":"…"}`; the run's events come as JSON with `type` and `id`.
+         *     While it runs, send `stdin`, `eof`, `keys`, `signal` and `resize`; they apply to the last
+         *     run that was begun here, or to `run`. The `stdout` of a run with a terminal is input for a
+         *     terminal emulator. With `watch=true`, sends the events of all runs of the session, as at
+         *     `/v1/sessions/{id}/events?output=true`, and answers an `exec` with `accepted` and the
+         *     run's number.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description With `watch`: the id of the last event that was seen */
+                    /** @description With `watch`: the id of the last event that was received */
                     after?: string;
-                    /** @description Refuse all orders */
+                    /** @description Refuse all messages that change something */
                     read_only?: boolean;
-                    /** @description With `watch`: begin with the newest so many finished runs */
+                    /** @description With `watch`: begin with this many finished runs */
                     tail?: number;
-                    /** @description Tell what happens in all runs of the session, whoever gave the order */
+                    /** @description Send the events of all runs of the session, of any client */
                     watch?: boolean;
                 };
                 header?: never;
                 path: {
                     /**
-                     * @description The session: its id, the beginning of one (four digits or more), or its
-                     *     name
+                     * @description The session: its id, the first four or more digits of the id, or its name
                      * @example sess_1f8a
                      */
                     id: string;
@@ -4531,7 +4454,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -4547,7 +4470,7 @@ export interface paths {
                     };
                     content?: never;
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -4575,7 +4498,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** The `runtime` tool: its JSON in, its JSON out */
+        /** Call the `runtime` tool */
         post: {
             parameters: {
                 query?: never;
@@ -4589,7 +4512,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -4606,7 +4529,7 @@ export interface paths {
                         "application/json": components["schemas"]["Anything"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -4631,20 +4554,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What sessions are doing: runs, CPU and memory, newest session first
-         * @description CPU (of one processor) and memory are those of everything that a session has
-         *     started. With `Accept: text/event-stream`, the same again and again, each time
-         *     as an event `top`.
+         * Show runs, CPU and memory of sessions, newest first
+         * @description CPU (of one processor) and memory cover everything that a session has started. With
+         *     `Accept: text/event-stream`, streams an event `top` after each interval.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description Ended and lost sessions, too */
+                    /** @description Include ended and lost sessions */
                     all?: boolean;
                     /**
-                     * @description The time in which CPU is measured, such as `500ms`; of a stream, the time
-                     *     between two events. From `100ms` to `10s`: others are taken for the
-                     *     nearest of these
+                     * @description The time over which CPU is measured, such as `500ms`; in a stream, the time between
+                     *     events. Limited to `100ms` … `10s`
                      */
                     interval?: components["schemas"]["Span"];
                 };
@@ -4654,7 +4575,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It is refused, and why */
+                /** @description The request is refused; the body says why */
                 "4XX": {
                     headers: {
                         [name: string]: unknown;
@@ -4672,7 +4593,7 @@ export interface paths {
                         "text/event-stream": components["schemas"]["ServerSentEvent"];
                     };
                 };
-                /** @description It cannot now; try again */
+                /** @description Temporarily unavailable; try again */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -4695,7 +4616,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description What a command-line agent tells of. */
+        /** @description A report of a command-line agent. */
         AgentActivity: {
             /** @enum {string} */
             activity: "text";
@@ -4716,14 +4637,14 @@ export interface components {
             /** @enum {string} */
             activity: "usage";
         });
-        /** @description What a task began with. */
+        /** @description The state of the session at the start of a task. */
         AgentContinuity: {
             /**
              * Format: int64
-             * @description The run whose state was brought back
+             * @description The run whose state was restored
              */
             as_of_run?: number;
-            /** @description What was lost, by name */
+            /** @description Names of what was lost */
             lost?: string[];
             status: components["schemas"]["AgentContinuityStatus"];
         };
@@ -4735,13 +4656,10 @@ export interface components {
             approve: string[];
             /**
              * Format: int32
-             * @description How many steps can be taken back; 0: none
+             * @description Number of steps that can be undone; 0: none
              */
             checkpoints: number;
-            /**
-             * @description What had become of its session when its id came again, until its next task has
-             *     told it
-             */
+            /** @description The state of its session after a restart, until its next task reports it */
             continuity: components["schemas"]["AgentContinuity"];
             /**
              * Format: int64
@@ -4750,7 +4668,7 @@ export interface components {
             created_ms: number;
             /**
              * Format: int64
-             * @description How long its thread is
+             * @description The number of entries in its thread
              */
             entries: number;
             /**
@@ -4758,24 +4676,24 @@ export interface components {
              * @description Milliseconds since 1970
              */
             last_activity_ms: number;
-            /** @description The server's name for its model */
+            /** @description The name of its model on this server */
             model: string;
             moved_to?: components["schemas"]["MovedTo"];
             session_id: components["schemas"]["SessionId"];
             status: components["schemas"]["AgentStatus"];
             /**
              * Format: int64
-             * @description How often its model has answered, in all
+             * @description Total number of answers of its model
              */
             steps: number;
             /**
              * Format: int64
-             * @description Tasks that it was given, those that were taken back or lost included
+             * @description Number of its tasks, including undone and lost ones
              */
             task_count: number;
             thread_id: components["schemas"]["ThreadId"];
             waiting_for?: string;
-            /** @description The directory that it works in */
+            /** @description Its working directory */
             workspace: string;
         };
         AgentList: {
@@ -4787,22 +4705,22 @@ export interface components {
         Anything: Record<string, unknown>;
         /** @description Some paths of a layer */
         ApplyRequest: {
-            /** @description Replace what has changed in the real directory meanwhile */
+            /** @description Apply even if the real directory has changed meanwhile */
             force?: boolean;
-            /** @description From the workspace, each with all that is below it; all of them when absent */
+            /** @description Paths in the workspace, including everything below them. Default: all paths */
             paths?: string[] | null;
         };
         /** @description A call waits for approval: the data of the event `approve` */
         ApproveEvent: {
             call: string;
         };
-        /** @description Checkpoints that a session takes by itself, before each run. */
+        /** @description Checkpoints that a session takes automatically before each run. */
         Auto: {
-            /** @description With the files of the workspace. */
+            /** @description Whether it includes the files of the workspace. */
             files?: boolean;
             /**
              * Format: int32
-             * @description How many of them are kept.
+             * @description How many are kept.
              */
             keep: number;
         };
@@ -4810,7 +4728,7 @@ export interface components {
         AutoCheckpoints: number | components["schemas"]["AutoRequest"];
         /** @description Checkpoints before each run. */
         AutoRequest: {
-            /** @description With the files of the workspace */
+            /** @description Include the files of the workspace */
             files?: boolean;
             /**
              * Format: int32
@@ -4819,9 +4737,9 @@ export interface components {
              */
             keep: number;
         };
-        /** @description A run that others wait for */
+        /** @description A run that others are queued behind */
         Behind: {
-            /** @description Its first line, or the beginning of it */
+            /** @description Its first line, possibly shortened */
             command: string;
             run: components["schemas"]["RunNo"];
         };
@@ -4834,12 +4752,12 @@ export interface components {
             read_only?: boolean;
         };
         /**
-         * @description How bytes are written that are not text.
+         * @description The encoding of bytes that are not text.
          * @enum {string}
          */
         BytesEncoding: "base64";
         CallVerdict: "allowed" | {
-            /** @description And what the model is told. */
+            /** @description With a message for the model. */
             denied: string;
         };
         /**
@@ -4859,88 +4777,88 @@ export interface components {
         ChangeSort: "added" | "modified" | "deleted" | "renamed";
         /** @description A checkpoint to take. */
         CheckpointRequest: {
-            /** @description The files of the workspace as well */
+            /** @description Include the files of the workspace */
             files?: boolean;
             /**
-             * @description What to call it; `checkpoint-` and the number of the last run when absent
+             * @description Its name. Default: `checkpoint-` and the number of the last run
              * @example before-refactoring
              */
             name?: string | null;
-            /** @description Wait for runs that are going, instead of refusing */
+            /** @description Wait for active runs instead of refusing */
             wait?: boolean;
         };
         /** @description A point that a session can be rewound to */
         CheckpointRow: {
-            /** @description The newest run that is in it */
+            /** @description The newest run in it */
             as_of_run: components["schemas"]["RunNo"];
-            /** @description Taken before a run, by the session itself */
+            /** @description Taken automatically before a run */
             auto: boolean;
-            /** @description Where it was just taken */
+            /** @description Set if it was just taken */
             continuity?: components["schemas"]["Continuity"];
             created_at: string;
-            /** @description Its files, if it has them */
+            /** @description Its files, if they are included */
             files?: components["schemas"]["FilesRow"];
             kernels: components["schemas"]["CarriedKernel"][];
-            /** @description What is not in it */
+            /** @description What it does not include */
             left: components["schemas"]["LeftBehind"][];
             /** @example before-refactoring */
             name: string;
         };
-        /** @description What became of the session since it was last used */
+        /** @description What happened to the session since it was last used */
         Continuity: {
             /** @enum {string} */
             status: "live";
         } | {
-            /** @description The run whose state was brought back */
+            /** @description The run whose state was restored */
             as_of_run: components["schemas"]["RunNo"];
-            /** @description What of the interpreters was not brought back, by name */
+            /** @description Names of what was not restored in the interpreters */
             lost: string[];
-            /** @description Runs that were going when the keeper died */
+            /** @description Runs that were active when the keeper died */
             lost_runs: components["schemas"]["RunNo"][];
-            /** @description The session before */
+            /** @description The previous metadata of the session */
             previous: components["schemas"]["SessionInfo"];
             /** @enum {string} */
             status: "restored";
         } | {
-            /** @description What of the interpreters was not brought back, by name */
+            /** @description Names of what was not restored in the interpreters */
             lost: string[];
-            /** @description Runs that were going when the keeper died */
+            /** @description Runs that were active when the keeper died */
             lost_runs: components["schemas"]["RunNo"][];
-            /** @description The session before */
+            /** @description The previous metadata of the session */
             previous: components["schemas"]["SessionInfo"];
             /** @enum {string} */
             status: "fresh";
         };
-        /** @description Cores' worth of time */
+        /** @description CPU time, in cores */
         CpuLimit: {
             held_by: string;
             /** Format: double */
             limit: number;
         };
-        /** @description Whether a call may be carried out. */
+        /** @description The decision on a call. */
         Decision: {
             allow: boolean;
             call: string;
-            /** @description What the model is told when it may not */
+            /** @description The message for the model when the call is denied */
             reason?: string | null;
         };
-        /** @description Words of the model, as they come: the data of the event `delta` */
+        /** @description New words of the model: the data of the event `delta` */
         DeltaEvent: {
             text: string;
         };
         DirectoryRequest: {
             encoding?: components["schemas"]["Encoding"] | null;
-            /** @description Make those above it, and be content when it is there already */
+            /** @description Create missing parents, and accept an existing directory */
             parents?: boolean;
             /** @example build/output */
             path: string;
         };
         /** @description Some paths of a layer */
         DiscardRequest: {
-            /** @description From the workspace, each with all that is below it; all of them when absent */
+            /** @description Paths in the workspace, including everything below them. Default: all paths */
             paths?: string[] | null;
         };
-        /** @description Checkpoints that are gone */
+        /** @description Removed checkpoints */
         Dropped: {
             /** @description Their names */
             dropped: string[];
@@ -4951,7 +4869,7 @@ export interface components {
             left?: components["schemas"]["LeftBehind"][];
             store?: components["schemas"]["DurableStore"] | null;
         };
-        /** @description A store that saves are brought to. */
+        /** @description A store for saves. */
         DurableStore: components["schemas"]["SaveState"] & {
             /**
              * Format: int64
@@ -4972,31 +4890,31 @@ export interface components {
             stderr?: components["schemas"]["BytesEncoding"];
             stdout?: components["schemas"]["BytesEncoding"];
         };
-        /** @description A session that has ended */
+        /** @description An ended session */
         Ended: {
-            /** @description What could not be written any more, and is missing from its files */
+            /** @description What could not be written to its files */
             lost?: string[];
             session_id: components["schemas"]["SessionId"];
             /** @example terminated */
             status: string;
         };
-        /** @description Sessions that have ended */
+        /** @description Ended sessions */
         EndedAll: {
-            /** @description Those that could not be ended */
+            /** @description Sessions that could not be ended */
             failed?: components["schemas"]["SessionId"][];
-            /** @description What could not be written any more, and is missing from the files of these */
+            /** @description What could not be written to the files of these sessions */
             lost?: string[];
             session_ids: components["schemas"]["SessionId"][];
             /** @example terminated */
             status: string;
         };
-        /** @description A job of a shell that is over */
+        /** @description A finished job of a shell */
         EndedJob: {
-            /** @description If that is plain from the run's text */
+            /** @description Set if the run's text shows it */
             command?: string;
             /**
              * Format: int32
-             * @description Absent if the shell has forgotten it
+             * @description Absent if the shell no longer knows it
              */
             exit_code?: number;
             /** Format: int32 */
@@ -5008,20 +4926,20 @@ export interface components {
         Environment: {
             [key: string]: string;
         };
-        /** @description What is refused, and why */
+        /** @description An error */
         ErrorBody: {
             error: components["schemas"]["ErrorDetail"];
         };
         /** @description An error as JSON. */
         ErrorDetail: {
-            /** @description Stable: programs match on it */
+            /** @description A stable code for programs */
             code: string;
             /** @description What to do */
             hint: string;
             message: string;
         };
         /**
-         * @description How it is known that a limit was met
+         * @description How the limit was detected
          * @enum {string}
          */
         Evidence: "counted" | "guessed";
@@ -5032,7 +4950,7 @@ export interface components {
              * @example x=41; echo $((x+1))
              */
             command: string;
-            /** @description Environment variables for this run alone */
+            /** @description Environment variables for this run only */
             env?: components["schemas"]["Environment"];
             /** @description Keep stdin open for `…/input` */
             interactive?: boolean;
@@ -5040,7 +4958,7 @@ export interface components {
             max_output?: components["schemas"]["Size"] | null;
             no_output_timeout?: components["schemas"]["Span"] | null;
             queue_timeout?: components["schemas"]["Span"] | null;
-            /** @description What the command reads on stdin; nothing when absent */
+            /** @description Stdin of the command. Default: empty */
             stdin?: string | null;
             terminal?: components["schemas"]["Terminal"] | null;
             timeout?: components["schemas"]["Span"] | null;
@@ -5058,35 +4976,35 @@ export interface components {
         FileContent: string;
         /** @description A file or a directory of the workspace */
         FileEntry: {
-            /** @description How path, name and target are written when one of them is not UTF-8 */
+            /** @description The encoding of path, name and target if one of them is not UTF-8 */
             encoding?: components["schemas"]["BytesEncoding"];
             /** @description Permissions, such as `0644` */
             mode: string;
-            /** @description When it was changed last */
+            /** @description Time of the last change */
             modified: string;
             name: string;
             /** @description Relative to the workspace; `.` is the workspace itself */
             path: string;
             /** Format: int64 */
             size: number;
-            /** @description Where a link leads */
+            /** @description The target of a link */
             target?: string;
             type: components["schemas"]["FileType"];
         };
-        /** @description What a call makes of a file. */
+        /** @description The change that a call makes to a file. */
         FileIntent: {
-            /** @description SHA-256 of what will be in it. */
+            /** @description SHA-256 of the file after the change. */
             after: string;
-            /** @description SHA-256 of what is in the file; absent: there is none. */
+            /** @description SHA-256 of the file before the change; absent if there is no file. */
             before?: string;
-            /** @description The model's name for the call. */
+            /** @description The model's id for the call. */
             call: string;
         };
-        /** @description What is in a directory */
+        /** @description The entries of a directory */
         FileList: {
-            /** @description Each directory before what is in it, in the order of the names */
+            /** @description Sorted by name; each directory comes before its entries */
             entries: components["schemas"]["FileEntry"][];
-            /** @description There are more than were asked for */
+            /** @description There are more entries than the limit */
             truncated: boolean;
         };
         /**
@@ -5104,7 +5022,7 @@ export interface components {
         FilesRow: {
             /** Format: int64 */
             bytes: number;
-            /** @description Some of those that were left out */
+            /** @description Examples of what was left out */
             examples: components["schemas"]["LeftBehind"][];
             /** Format: int64 */
             files: number;
@@ -5112,27 +5030,27 @@ export interface components {
             left_out: number;
             /**
              * Format: int64
-             * @description What had to be read and stored for it
+             * @description Bytes that were stored for it
              */
             stored_bytes: number;
         };
         /**
-         * @description What a path stands for
+         * @description The type of a path
          * @enum {string}
          */
         FileType: "file" | "directory" | "symlink" | "other";
         /** @description New sessions with the state of another */
         Forked: {
-            /** @description The newest run of the original that they have seen */
+            /** @description The newest run of the original in their state */
             as_of_run: components["schemas"]["RunNo"];
             continuity?: components["schemas"]["Continuity"];
             kernels: components["schemas"]["CarriedKernel"][];
-            /** @description What they do not have */
+            /** @description What they do not include */
             left: components["schemas"]["LeftBehind"][];
             session_ids: components["schemas"]["SessionId"][];
             sessions: components["schemas"]["ForkRow"][];
         };
-        /** @description Where a fork comes from. */
+        /** @description The origin of a fork. */
         ForkedFrom: {
             as_of_run: components["schemas"]["RunNo"];
             session_id: components["schemas"]["SessionId"];
@@ -5141,27 +5059,27 @@ export interface components {
         ForkRequest: {
             /**
              * Format: int32
-             * @description How many; 1 when absent
+             * @description Number of forks. Default: 1
              * @default 1
              * @example 3
              */
             count?: number;
             /**
-             * @description End them when the calling process has ended, however that ends, as for a new
-             *     session; when absent, forks without a name end with what their original ends with
+             * @description End them with the calling process, as for a new session. Default: forks without a name
+             *     end with the same process as their original
              */
             ends_with_caller?: boolean | null;
             files?: ("share" | "copy") & Record<string, unknown>;
-            /** @description What to call them */
+            /** @description Their name */
             name?: string | null;
-            /** @description Wait for runs that are going, instead of refusing */
+            /** @description Wait for active runs instead of refusing */
             wait?: boolean;
         };
         ForkRow: {
             session_id: components["schemas"]["SessionId"];
             work_dir: string;
         };
-        /** @description The server is there */
+        /** @description The server is running */
         Health: {
             /** @description `ok` */
             status: string;
@@ -5180,7 +5098,7 @@ export interface components {
             duration_ms: number;
             /** Format: int64 */
             duration_us?: number | null;
-            /** @description What it is, if it is no run. */
+            /** @description The kind of event, if it is not a run. */
             event?: string | null;
             /** Format: int32 */
             exit_code: number;
@@ -5195,23 +5113,23 @@ export interface components {
             stderr_bytes?: number;
             /**
              * Format: int64
-             * @description What it had written when it ended.
+             * @description Bytes written by its end.
              */
             stdout_bytes?: number;
             timed_out?: boolean;
             timestamp: string;
         };
-        /** @description An agent that goes on here */
+        /** @description An imported agent */
         ImportedAgent: {
             agent: components["schemas"]["AgentInfo"];
             session: components["schemas"]["Restored"];
         };
-        /** @description Input that was given to a run */
+        /** @description Input for a run */
         Input: {
             run: components["schemas"]["RunNo"];
             /**
              * Format: int64
-             * @description Bytes that it has not read yet
+             * @description Bytes that the run has not read yet
              */
             unread: number;
         };
@@ -5219,7 +5137,7 @@ export interface components {
             /** @description Text for the run's stdin */
             data?: string;
             encoding?: components["schemas"]["Encoding"] | null;
-            /** @description There will be no more */
+            /** @description Close stdin after this */
             eof?: boolean;
         } & ({
             /** @enum {string|null} */
@@ -5227,7 +5145,7 @@ export interface components {
         } | {
             data?: string;
         });
-        /** @description What was interrupted */
+        /** @description The result of an interrupt */
         Interrupted: {
             /** @description Whether something was running */
             interrupted: boolean;
@@ -5236,7 +5154,7 @@ export interface components {
         InterruptRequest: {
             /**
              * Format: int64
-             * @description The run to interrupt; whatever is running when absent
+             * @description The run to interrupt. Default: the current one
              */
             run?: number | null;
         };
@@ -5248,17 +5166,17 @@ export interface components {
             /** @description tcp or udp */
             protocol: components["schemas"]["Transport"];
         };
-        /** @description A job: a process in the background, with all that descends from it */
+        /** @description A background process and its descendants */
         JobRow: {
             command: string;
             /**
              * Format: int64
-             * @description Processor time of all its processes, ended ones included
+             * @description CPU time of all its processes, including ended ones
              */
             cpu_ms: number;
             /**
              * Format: double
-             * @description On average since it was started; not of one that is younger than a second
+             * @description Average since its start; absent in the first second
              */
             cpu_percent?: number;
             language?: components["schemas"]["Language"] | null;
@@ -5308,25 +5226,25 @@ export interface components {
          * @enum {string}
          */
         LanguageName: "bash" | "shell" | "sh" | "dash" | "zsh" | "python" | "python3" | "node" | "javascript" | "js";
-        /** @description Changes that were brought to the real directory */
+        /** @description Changes that were applied to the real directory */
         LayerApplied: {
             applied: string[];
-            /** @description What was left alone, and why */
+            /** @description What was skipped, and why */
             skipped: components["schemas"]["SkippedChange"][];
         };
         /** @description A path that differs from the real directory */
         LayerChange: {
-            /** @description It is not text, or too large to be shown */
+            /** @description Not text, or too large to show */
             binary: boolean;
             change: components["schemas"]["ChangeSort"];
             /**
-             * @description What became of it in the real directory since the session took it over:
-             *     `apply` refuses it
+             * @description How the real directory has changed here since the session's own change; `apply`
+             *     refuses it
              */
             conflict?: string;
             /** Format: int64 */
             deletions: number;
-            /** @description With `renamed`: where it was */
+            /** @description With `renamed`: the old path */
             from?: string;
             /** Format: int64 */
             insertions: number;
@@ -5339,19 +5257,19 @@ export interface components {
              * @description Bytes in the real directory
              */
             old_size?: number;
-            /** @description From the workspace; in quotes, as git writes it, when it is not plain text */
+            /** @description Relative to the workspace; quoted as by git if it is not plain text */
             path: string;
             /**
              * Format: int64
              * @description Bytes in the layer
              */
             size?: number;
-            /** @description What the session has there; of what it deleted, what was there */
+            /** @description The type in the session; for a deleted path, the old type */
             type: components["schemas"]["FileType"];
         };
-        /** @description What a session has changed in its layer */
+        /** @description The changes in a session's layer */
         LayerDiff: {
-            /** @description Each path that differs, in order */
+            /** @description The changed paths, sorted */
             changes: components["schemas"]["LayerChange"][];
             /**
              * Format: int64
@@ -5365,15 +5283,15 @@ export interface components {
              * @description Lines
              */
             insertions: number;
-            /** @description What could not be looked at */
+            /** @description What could not be read */
             skipped: components["schemas"]["SkippedChange"][];
-            /** @description There was more text than is answered: ask for some paths */
+            /** @description The text was cut; ask for fewer paths */
             truncated: boolean;
         };
-        /** @description Changes that were dropped */
+        /** @description Discarded changes */
         LayerDiscarded: {
             discarded: string[];
-            /** @description What was left alone, and why */
+            /** @description What was skipped, and why */
             skipped: components["schemas"]["SkippedChange"][];
         };
         /** @description The layer and the private directories together */
@@ -5388,11 +5306,11 @@ export interface components {
             refused?: number;
             /**
              * Format: int64
-             * @description At the last look, which is taken as it is written to
+             * @description As of the last check
              */
             used_bytes?: number | null;
         };
-        /** @description Something that could not be carried. */
+        /** @description Something that could not be saved or copied. */
         LeftBehind: {
             language?: components["schemas"]["Language"] | null;
             name: string;
@@ -5456,7 +5374,7 @@ export interface components {
             peak_bytes?: number | null;
             /**
              * Format: int64
-             * @description Without what the system would give back at once; null where nobody counts
+             * @description Without memory that the system can reclaim at once; null if unknown
              */
             used_bytes?: number | null;
         };
@@ -5475,62 +5393,62 @@ export interface components {
             message: string;
             /**
              * Format: int64
-             * @description How long the server wants to be left alone.
+             * @description How long to wait before the next request.
              */
             retry_after_ms?: number | null;
         };
         /**
-         * @description What kind of failure it was: a stable code.
+         * @description The kind of failure: a stable code.
          * @enum {string}
          */
         ModelFault: "bad_key" | "unknown_model" | "bad_request" | "too_long" | "rate_limited" | "unavailable" | "unreachable" | "bad_certificate" | "broken" | "nonsense" | "crashed" | "moved";
         /**
-         * @description The formats that are spoken.
+         * @description The supported formats.
          * @enum {string}
          */
         ModelFormat: "chat-completions" | "responses" | "messages";
-        /** @description What a model has answered. */
+        /** @description An answer of a model. */
         ModelReply: {
             blocks: components["schemas"]["ReplyBlock"][];
-            /** @description The model that answered, by its own name. */
+            /** @description The model's own name. */
             model?: string;
             stop: components["schemas"]["ReplyStop"];
             usage?: components["schemas"]["TokenUsage"];
         };
-        /** @description Where an agent has gone. */
+        /** @description The new place of an agent. */
         MovedAgent: {
             /**
              * Format: int64
-             * @description The newest run that was exported, as `Sessile-As-Of-Run` said
+             * @description The newest exported run: `Sessile-As-Of-Run` of the export
              */
             as_of_run?: number | null;
             /**
              * Format: int64
-             * @description How long its thread was when it was exported, as `Sessile-Entries` said: if it
-             *     has grown since, it is not moved
+             * @description The length of the exported thread: `Sessile-Entries` of the export. If the thread has
+             *     grown since, the request is refused
              */
             entries: number;
-            /** @description Its session there */
+            /** @description Its session on that server */
             session_id: string;
             /**
-             * @description The server that has it now; shown to whoever asks for the agent here
+             * @description The URL of that server, for clients that ask here
              * @example https://sessile.example
              */
             url: string;
         };
-        /** @description Where an agent has gone. */
+        /** @description The new place of an agent. */
         MovedTo: {
-            /** @description Its session there. */
+            /** @description Its session on that server. */
             session_id: string;
-            /** @description The server that has it now, as whoever moved it calls it. */
+            /** @description The URL of that server, as given by the client that moved it. */
             url: string;
         };
         MoveRequest: {
             encoding?: components["schemas"]["Encoding"] | null;
             from: string;
-            /** @description Replace what is there */
+            /** @description Replace an existing file */
             overwrite?: boolean;
-            /** @description Its new path, not the directory that it is to be in */
+            /** @description The new path, including the name */
             to: string;
         };
         Network: ("none" | "full") | string[];
@@ -5554,12 +5472,12 @@ export interface components {
         NewTask: {
             limits?: components["schemas"]["TaskLimits"] | null;
             /**
-             * @description What is to be done
+             * @description The task
              * @example Create app.py
              */
             text: string;
         };
-        /** @description Something that was not carried */
+        /** @description Something that was not saved or restored */
         NotCarried: {
             language?: components["schemas"]["Language"];
             name: string;
@@ -5579,16 +5497,16 @@ export interface components {
             language?: components["schemas"]["LanguageName"] | null;
             max_output?: components["schemas"]["Size"] | null;
             no_output_timeout?: components["schemas"]["Span"] | null;
-            /** @description What the command reads on stdin */
+            /** @description Stdin of the command */
             stdin?: string | null;
             terminal?: components["schemas"]["Terminal"] | null;
             timeout?: components["schemas"]["Span"] | null;
         };
-        /** @description What a run has written from some cursor on, while it is going or later */
+        /** @description The output of a run from a cursor on */
         Output: {
             continuity?: components["schemas"]["Continuity"];
             /**
-             * @description Where to read on in both streams
+             * @description The cursor for the next call
              * @example 12-0
              */
             cursor: string;
@@ -5596,25 +5514,25 @@ export interface components {
             notes?: string[];
             /** @description queued, running, exited (something may still write) or closed */
             phase?: components["schemas"]["RunPhase"];
-            /** @description While it waits for its turn */
+            /** @description Set while it is queued */
             queued?: components["schemas"]["Queued"];
             run: components["schemas"]["RunNo"];
             running: boolean;
             stderr: string;
             stdout: string;
-            /** @description It is blocked in a read of its stdin, and has read all that it was given */
+            /** @description It waits in a read of its stdin, and has read all its input */
             waiting_for_input?: boolean;
         };
-        /** @description Of one stream, or of both */
+        /** @description One stream, or both */
         OutputAnswer: components["schemas"]["OutputPiece"] | components["schemas"]["Output"];
-        /** @description Output of one stream from some byte on */
+        /** @description Output of one stream from an offset on */
         OutputPiece: {
             data: string;
-            /** @description If the bytes are not text */
+            /** @description Set if the bytes are not text */
             encoding?: components["schemas"]["BytesEncoding"];
             /**
              * Format: int64
-             * @description Where to read on
+             * @description The offset for the next call
              */
             next: number;
             /** @description queued, running, exited (something may still write) or closed */
@@ -5644,25 +5562,25 @@ export interface components {
          * @enum {string}
          */
         PresetName: "view-only" | "read-only" | "agent-safe" | "development" | "full-access";
-        /** @description Where a run stands that has not begun */
+        /** @description The place of a run in the queue */
         Queued: {
             /**
-             * @description The run that is going. Absent while the interpreter comes up, or while
-             *     something is done with the session as a whole
+             * @description The active run. Absent while the interpreter starts, or during an operation on the
+             *     whole session
              */
             behind?: components["schemas"]["Behind"];
             /**
              * Format: int64
-             * @description 1 for the run that is next
+             * @description 1 is the next run
              */
             place: number;
         };
-        /** @description The server can do its work */
+        /** @description The server is ready */
         Readiness: {
             /** @description `ready` */
             status: string;
         };
-        /** @description What a run had to say besides its output. */
+        /** @description Remarks on a run, besides its output. */
         Remarks: {
             error?: components["schemas"]["RunError"] | null;
             jobs_ended?: components["schemas"]["EndedJob"][];
@@ -5674,11 +5592,11 @@ export interface components {
         RemovedFile: {
             removed: boolean;
         };
-        /** @description What a session is to be called. */
+        /** @description A new name for a session. */
         RenameRequest: {
             /**
-             * @description 1 to 100 letters, digits, spaces and -_.:/, which do not begin with
-             *     `sess_`; `null` for none
+             * @description 1 to 100 letters, digits, spaces and -_.:/, not beginning with `sess_`; `null` removes
+             *     the name
              * @example web
              */
             name: string | null;
@@ -5716,14 +5634,14 @@ export interface components {
             rows: number;
             run: components["schemas"]["RunNo"];
         };
-        /** @description A session that was made from a saved one */
+        /** @description A restored session */
         Restored: {
-            /** @description The newest run that is in it */
+            /** @description The newest run in it */
             as_of_run: components["schemas"]["RunNo"];
             command: string;
             files?: components["schemas"]["SavedFilesRow"];
             kernels: components["schemas"]["RestoredKernel"][];
-            /** @description What was not carried */
+            /** @description What was not restored */
             left: components["schemas"]["NotCarried"][];
             /** @description The session that was saved */
             restored_from: components["schemas"]["SessionId"];
@@ -5736,16 +5654,16 @@ export interface components {
             as_of_run: components["schemas"]["RunNo"];
             /**
              * Format: int64
-             * @description How many names were carried, where they are carried one by one
+             * @description Number of saved names, for languages that save them one by one
              */
             carried?: number | null;
             language: components["schemas"]["Language"];
-            /** @description Of the interpreter, if it is known */
+            /** @description The interpreter's version, if known */
             version?: string | null;
         };
-        /** @description What a rewind did to the workspace */
+        /** @description The effect of a rewind on the workspace */
         RestoredRow: {
-            /** @description The checkpoint that has the files as they were before */
+            /** @description The checkpoint with the files before the rewind */
             before?: string | null;
             problems: components["schemas"]["LeftBehind"][];
             /** Format: int64 */
@@ -5754,13 +5672,13 @@ export interface components {
             written: number;
         };
         /**
-         * @description The model has failed, and is asked once more after a while: the data of the event
-         *     `retry`. Words that came since the last entry do not count
+         * @description The model failed, and will be asked again: the data of the event `retry`. Words since the
+         *     last entry no longer count
          */
         RetryEvent: {
             /**
              * Format: int64
-             * @description When it is asked again
+             * @description Time until the next attempt
              */
             after_ms: number;
             /**
@@ -5770,11 +5688,11 @@ export interface components {
             attempt: number;
             failure: components["schemas"]["ModelFailure"];
         };
-        /** @description Where to go back to. */
+        /** @description The target of a rewind. */
         RewindAgent: {
             /**
              * Format: int64
-             * @description The last step that still counts; 0: before the first one
+             * @description The last step to keep; 0: none
              */
             step: number;
         };
@@ -5784,39 +5702,39 @@ export interface components {
              * @example before-refactoring
              */
             checkpoint?: string | null;
-            /** @description Leave the workspace as it is, though the checkpoint has its files */
+            /** @description Do not restore the files of the checkpoint */
             keep_files?: boolean;
             /**
              * Format: int64
-             * @description Take back the last so many runs, in a session that was started with `auto`
+             * @description Undo this many runs, in a session that was started with `auto`
              */
             runs?: number | null;
-            /** @description Wait for runs that are going, instead of refusing */
+            /** @description Wait for active runs instead of refusing */
             wait?: boolean;
         } & ({
             checkpoint?: null;
         } | {
             runs?: null;
         });
-        /** @description A session that was taken back to a checkpoint */
+        /** @description A rewound session */
         Rewound: {
-            /** @description The newest run that the session remembers now */
+            /** @description The newest run in the session's state now */
             as_of_run: components["schemas"]["RunNo"];
             /** @example before-refactoring */
             checkpoint: string;
             continuity?: components["schemas"]["Continuity"];
             files?: components["schemas"]["RestoredRow"];
             kernels: components["schemas"]["CarriedKernel"][];
-            /** @description What was not taken back, or not brought back */
+            /** @description What was not undone or not restored */
             left: components["schemas"]["LeftBehind"][];
-            /** @description The number that the rewind has in the history */
+            /** @description The number of the rewind in the history */
             run: components["schemas"]["RunNo"];
-            /** @description The runs that were taken back */
+            /** @description The undone runs */
             undone: components["schemas"]["RunNo"][];
         };
-        /** @description How far an agent has gone back */
+        /** @description The result of an agent's rewind */
         RewoundAgent: components["schemas"]["ThreadRewind"] & {
-            /** @description What became of the session; absent when nothing was done there since */
+            /** @description The rewind of the session; absent if nothing was run since */
             session?: components["schemas"]["Rewound"];
             session_id: components["schemas"]["SessionId"];
         };
@@ -5849,7 +5767,7 @@ export interface components {
         RunNo: number;
         /** @enum {string} */
         RunPhase: "queued" | "running" | "exited" | "closed";
-        /** @description A run that has finished */
+        /** @description A finished run */
         RunResult: {
             /** @description The run whose state a restored kernel has */
             as_of_run?: components["schemas"]["RunNo"];
@@ -5864,12 +5782,12 @@ export interface components {
             /** Format: int32 */
             exit_code: number;
             interrupted?: boolean;
-            /** @description Jobs of a shell that have ended within this run, or since the one before */
+            /** @description Jobs of a shell that have ended since the previous run */
             jobs_ended?: components["schemas"]["EndedJob"][];
             /** @description kept, restarted, restored or fresh */
             kernel: string;
             language: components["schemas"]["Language"];
-            /** @description Limits of its sandbox that it has met */
+            /** @description Limits of its sandbox that it has reached */
             limits_met?: components["schemas"]["MetLimit"][];
             notes?: string[];
             /** @description The answer to an earlier request with the same Idempotency-Key */
@@ -5877,7 +5795,7 @@ export interface components {
             /** @description The value of the last expression */
             result?: string;
             run: components["schemas"]["RunNo"];
-            /** @description Always false: it tells the result from what there is of a run that is going */
+            /** @description Always false; distinguishes a result from the output of an active run */
             running?: boolean;
             stderr: string;
             stdout: string;
@@ -5889,18 +5807,18 @@ export interface components {
             command: string;
             /** Format: int64 */
             duration_ms?: number;
-            /** @description What it is, if it is no run: `rewind` */
+            /** @description The kind of event, if it is not a run: `rewind` */
             event?: string;
             /** Format: int32 */
             exit_code?: number;
             interactive?: boolean;
             interrupted?: boolean;
             language: components["schemas"]["Language"];
-            /** @description Of an event */
+            /** @description Notes of an event */
             notes?: string[];
             /** @description queued, running, exited (something may still write) or closed */
             phase: components["schemas"]["RunPhase"];
-            /** @description While it waits for its turn */
+            /** @description Set while it is queued */
             queued?: components["schemas"]["Queued"];
             run: components["schemas"]["RunNo"];
             /** @description It has a terminal */
@@ -5908,21 +5826,21 @@ export interface components {
             timed_out?: boolean;
             /** @description When it began */
             timestamp?: string | null;
-            /** @description It is blocked in a read of its stdin, and has read all that it was given */
+            /** @description It waits in a read of its stdin, and has read all its input */
             waiting_for_input?: boolean;
         };
         /** @description A request of the `runtime` tool. */
         RuntimeRequest: {
             /** @enum {string} */
             action: "exec" | "eval" | "state" | "reset" | "history";
-            /** @description With what was inherited unchanged (state) */
+            /** @description Include inherited, unchanged variables (state) */
             all?: boolean;
             /**
              * Format: int32
-             * @description If this call starts the session: checkpoints taken before runs, and kept
+             * @description If this call starts the session: how many checkpoints before runs are kept
              */
             auto?: number;
-            /** @description auto: with the workspace's files */
+            /** @description auto: include the workspace's files */
             auto_files?: boolean;
             /** @description The command or code (exec and eval) */
             command?: string;
@@ -5932,12 +5850,12 @@ export interface components {
             language?: components["schemas"]["LanguageName"];
             /**
              * Format: int64
-             * @description How many of the newest entries (history)
+             * @description Maximum number of entries (history)
              */
             limit?: number;
             /**
              * Format: int64
-             * @description Bytes of output in the answer; 16000 if not said
+             * @description Bytes of output in the answer. Default: 16000
              */
             max_output?: number;
             /**
@@ -5952,7 +5870,7 @@ export interface components {
             queue_timeout_ms?: number;
             /** @description Output byte for byte, with colours and redrawn progress bars */
             raw?: boolean;
-            /** @description Tells several sessions of one workspace apart */
+            /** @description Distinguishes sessions of one workspace */
             session_key?: string;
             stdin?: string;
             /**
@@ -5960,7 +5878,7 @@ export interface components {
              * @description Interrupt the command this long after it has begun; 0: never
              */
             timeout_ms?: number;
-            /** @description The directory whose session is meant */
+            /** @description The directory of the session */
             workspace?: string;
         };
         /** @description The value of a run's last expression. */
@@ -5969,18 +5887,18 @@ export interface components {
             data_json?: string | null;
             text: string;
         };
-        /** @description A sandbox, said briefly or at length. */
+        /** @description A sandbox: a preset or a policy. */
         SandboxChoice: boolean | components["schemas"]["PresetName"] | components["schemas"]["NewPolicy"];
-        /** @description A session that was saved */
+        /** @description A saved session */
         Saved: {
-            /** @description The newest run that is in it */
+            /** @description The newest run in it */
             as_of_run: components["schemas"]["RunNo"];
             /** Format: int64 */
             bytes: number;
             continuity?: components["schemas"]["Continuity"];
             files?: components["schemas"]["SavedFilesRow"];
             kernels: components["schemas"]["SavedKernel"][];
-            /** @description What could not be carried */
+            /** @description What could not be saved */
             left: components["schemas"]["NotCarried"][];
             path: string;
             session_id: components["schemas"]["SessionId"];
@@ -5996,7 +5914,7 @@ export interface components {
             bytes: number;
             /** Format: int64 */
             directories: number;
-            /** @description Some of those */
+            /** @description Examples of those */
             examples: components["schemas"]["NotCarried"][];
             /** Format: int64 */
             files: number;
@@ -6005,7 +5923,7 @@ export interface components {
              * @description How many were left out
              */
             left_out: number;
-            /** @description Whether they were put back */
+            /** @description Whether they were restored */
             restored?: boolean;
             /** Format: int64 */
             symlinks: number;
@@ -6014,54 +5932,54 @@ export interface components {
             as_of_run: components["schemas"]["RunNo"];
             /**
              * Format: int64
-             * @description How many names were carried, where they are carried one by one
+             * @description Number of saved names, for languages that save them one by one
              */
             carried?: number;
             language: components["schemas"]["Language"];
         };
         /** @description A file to save a session to. */
         SaveRequest: {
-            /** @description With the files of the session's directory */
+            /** @description Include the files of the session's directory */
             files?: boolean;
             /**
-             * @description In a directory that may be used; a file that is there is replaced
+             * @description The path, in an allowed directory; an existing file is replaced
              * @example work.sessile
              */
             path: string;
-            /** @description Wait for runs that are going, instead of refusing */
+            /** @description Wait for active runs instead of refusing */
             wait?: boolean;
         };
-        /** @description How far saving has got. */
+        /** @description The progress of saving. */
         SaveState: {
             as_of_run?: components["schemas"]["RunNo"] | null;
-            /** @description Why the last attempt came to nothing, if it did. */
+            /** @description Why the last attempt failed, if it did. */
             error?: string | null;
             saved_at?: string | null;
         };
         /** @description What a terminal shows */
         ScreenAnswer: {
             cursor?: components["schemas"]["Position"] | null;
-            /** @description A full-screen program has the other screen */
+            /** @description A full-screen program uses the alternate screen */
             is_alternate: boolean;
-            /** @description Of `cells`: for each line its `spans` of characters that look alike */
+            /** @description With `cells`: the `spans` of each line, by style */
             lines?: Record<string, unknown>[];
             /**
              * Format: int64
-             * @description Grows with every change; not of a run that is over
+             * @description Grows with every change; absent after the run's end
              */
             revision?: number;
             run: components["schemas"]["RunNo"];
             running: boolean;
             size: components["schemas"]["ScreenSize"];
-            /** @description The lines of the screen, without blanks at their ends */
+            /** @description The lines of the screen, without trailing blanks */
             text: string;
             title: string;
             /**
-             * @description What became of the wait, if there was one: matched, settled, ended (the
-             *     run is over, and what was waited for did not come) or timed_out
+             * @description The outcome of the wait, if any: matched, settled, ended (the run ended before a
+             *     match) or timed_out
              */
             wait?: string;
-            /** @description It is blocked in a read of its terminal, and has read all that was typed */
+            /** @description It waits in a read of its terminal, and has read all input */
             waiting_for_input: boolean;
         };
         /** @description A terminal's size in characters */
@@ -6071,12 +5989,12 @@ export interface components {
             /** Format: int32 */
             rows: number;
         };
-        /** @description One event of a stream, as `text/event-stream` has it */
+        /** @description One event of a `text/event-stream` */
         ServerSentEvent: {
             /** @description JSON */
             data: string;
             event?: string;
-            /** @description Where a client that comes back goes on, in `Last-Event-ID` */
+            /** @description The value of `Last-Event-ID` for reconnecting */
             id?: string;
         };
         /** @description `sess_` and 4 to 64 lower-case hex digits. */
@@ -6100,66 +6018,66 @@ export interface components {
             forked_from?: components["schemas"]["ForkedFrom"] | null;
             /** Format: int64 */
             idle_timeout_ms: number;
-            /** @description Only runs keep it from being idle: not jobs, nor who looks at it. */
+            /** @description Only runs keep it from being idle, not jobs or attached clients. */
             idle_without_runs?: boolean;
             /** Format: int32 */
             keeper_pid?: number | null;
             language: components["schemas"]["Language"];
             last_executed_at?: string | null;
-            /** @description What could not be written when it ended, and so is missing from its files. */
+            /** @description What could not be written to its files when it ended. */
             lost_at_end?: string[];
             /** Format: int64 */
             max_history: number;
             /**
              * Format: int64
-             * @description Runs that may wait, if it was limited.
+             * @description Maximum number of queued runs, if limited.
              */
             max_queue?: number | null;
-            /** @description What its maker calls it. */
+            /** @description Its name. */
             name?: string | null;
-            /** @description What of its sandbox is weaker than it was asked for, if anything. */
+            /** @description How its sandbox is weaker than requested, if it is. */
             notes?: string[];
             /** Format: int64 */
             output_cap: number;
-            /** @description The token that it was made with, if it came over the network. */
+            /** @description The token that it was created with, if any. */
             owner?: string | null;
             restored_from?: components["schemas"]["SessionId"] | null;
-            /** @description The policy that it is confined by, with nothing left open. */
+            /** @description Its complete sandbox policy. */
             sandbox?: Record<string, unknown> | null;
             session_id: components["schemas"]["SessionId"];
-            /** @description The key by which it is one of several of its workspace. */
+            /** @description The key that distinguishes it from other sessions of its workspace. */
             session_key?: string | null;
             status: components["schemas"]["SessionStatus"];
             work_dir: string;
-            /** @description Which workspace's and key's default session this is, if it is one. */
+            /** @description The workspace (and key) whose default session this is, if any. */
             workspace?: string | null;
         };
         SessionLimits: {
             output?: components["schemas"]["Size"] | null;
         };
-        /** @description Some sessions, newest first */
+        /** @description A page of sessions, newest first */
         SessionPage: {
             next?: components["schemas"]["SessionId"] | null;
             sessions: components["schemas"]["SessionInfo"][];
         };
         /** @enum {string} */
         SessionStatus: "starting" | "active" | "terminated" | "lost" | "unknown";
-        /** @description A signal that was sent to a run */
+        /** @description A signal sent to a run */
         Signalled: {
             /**
              * Format: int64
-             * @description How many got it
+             * @description Number of processes that got it
              */
             processes: number;
             run: components["schemas"]["RunNo"];
         };
-        /** @description A signal that was sent to a job */
+        /** @description A signal sent to a job */
         SignalledJob: {
             /** Format: int32 */
             pid: number;
             /**
              * Format: int64
-             * @description How many got it
+             * @description Number of processes that got it
              */
             processes: number;
         };
@@ -6168,51 +6086,51 @@ export interface components {
         SignalRequest: {
             signal: components["schemas"]["SignalName"];
         };
-        /** @description Bytes: 1048576, "1MiB" or "64K" (1024 of a unit are one of the next) */
+        /** @description A number of bytes: 1048576, "1MiB" or "64K" (units are powers of 1024) */
         Size: number | string;
-        /** @description A path that was left alone */
+        /** @description A skipped path */
         SkippedChange: {
             path: string;
             reason: string;
         };
-        /** @description Something in an archive that was left out */
+        /** @description A skipped entry of an archive */
         SkippedFile: {
             encoding?: components["schemas"]["BytesEncoding"];
             path: string;
             reason: string;
         };
-        /** @description A length of time: "30s", "500ms", "2h", or seconds. More than a year is taken for a year */
+        /** @description A duration: "30s", "500ms", "2h", or a number of seconds. At most a year */
         Span: string | number;
-        /** @description An agent to make: a session with a thread, and a model that works there. */
+        /** @description A new agent: a session with a thread, and a model that works in it. */
         StartAgent: {
             /** @description Tools whose calls wait for approval; `*` stands for all */
             approve?: string[];
             /**
              * Format: int32
-             * @description How many steps can be taken back, files included; 0: none. When absent 10, with
-             *     the files of the workspace unless they are many
+             * @description Number of steps that can be undone, including files; 0: none. Default: 10, without
+             *     files if the workspace is large
              */
             checkpoints?: number | null;
-            /** @description Save its session in idle time; as the server was told when absent */
+            /** @description Save its session in idle time. Default: the server's setting */
             durable?: boolean | null;
             /** @description Environment variables of its session */
             env?: components["schemas"]["Environment"];
-            /** @description What the model is told before everything else */
+            /** @description Instructions for the model */
             instructions?: string | null;
-            /** @description Which of the server's models; not needed where there is one only */
+            /** @description The model. Default: the server's only one */
             model?: string | null;
             /** @description A name for its session */
             name?: string | null;
             sandbox?: components["schemas"]["SandboxChoice"] | null;
-            /** @description A session that is there; without it, one is started */
+            /** @description An existing session. Default: a new one */
             session?: string | null;
-            /** @description The directory that it works in */
+            /** @description Its working directory */
             workspace?: string | null;
         };
-        /** @description A session that was started */
+        /** @description A started session */
         Started: {
             command: string;
-            /** @description What of its sandbox is weaker than it was asked for */
+            /** @description How its sandbox is weaker than requested */
             notes?: string[];
             session_id: components["schemas"]["SessionId"];
             status: string;
@@ -6221,28 +6139,24 @@ export interface components {
         StartSession: {
             auto?: components["schemas"]["AutoCheckpoints"] | null;
             command_timeout?: components["schemas"]["Span"] | null;
-            /** @description The directory to start in; within the workspace if it is relative */
+            /** @description The directory to start in, relative to the workspace */
             cwd?: string | null;
-            /**
-             * @description Save it in idle time, so that it goes on after a reboot; as the server
-             *     was told when absent
-             */
+            /** @description Save it in idle time, so that it survives a reboot. Default: the server's setting */
             durable?: boolean | null;
             /**
-             * @description End it, and its forks without a name, when the calling process has ended, however that
-             *     ends: for programs on the same machine, over the local server's socket
+             * @description End it, and its forks without a name, when the calling process ends for any reason.
+             *     For programs on the same machine, over the local server's socket
              */
             ends_with_caller?: boolean;
             /** @description Environment variables */
             env?: components["schemas"]["Environment"];
             /**
-             * @description A session to begin with the state of, such as `sess_…`, or the name of a
-             *     pool: imports are done, variables are set. History, run numbers, directory
-             *     and settings are the new one's own
+             * @description Start with the state of this session (`sess_…`), or of a pool by its name: imports are
+             *     done, variables are set. History, run numbers, directory and settings are new
              */
             from?: string | null;
             idle_timeout?: components["schemas"]["Span"] | null;
-            /** @description Count only runs for `idle_timeout`: neither jobs nor who looks at it */
+            /** @description Count only runs for `idle_timeout`, not jobs or attached clients */
             idle_without_runs?: boolean;
             /** @description Limits of the session */
             limits?: components["schemas"]["SessionLimits"];
@@ -6251,7 +6165,7 @@ export interface components {
              * @description Runs to keep in the history
              */
             max_history?: number | null;
-            /** @description What to call it */
+            /** @description Its name */
             name?: string | null;
             sandbox?: components["schemas"]["SandboxChoice"] | null;
             /**
@@ -6259,7 +6173,7 @@ export interface components {
              * @example bash
              */
             shell?: string | null;
-            /** @description The directory that the session belongs to */
+            /** @description The workspace of the session */
             workspace?: string | null;
         } & ({
             from?: null;
@@ -6274,23 +6188,23 @@ export interface components {
             session_id: components["schemas"]["SessionId"];
             status: components["schemas"]["SessionStatus"];
         };
-        /** @description What was kept of a session before a step. */
+        /** @description A checkpoint of the session before a step. */
         StepCheckpoint: {
-            /** @description Why none could be taken. */
+            /** @description Why no checkpoint could be taken. */
             error?: string;
-            /** @description With the files of the workspace. */
+            /** @description Whether it includes the files of the workspace. */
             files?: boolean;
-            /** @description The session's name for it; absent when none could be taken. */
+            /** @description The name of the checkpoint; absent if none could be taken. */
             name?: string;
             /** Format: int64 */
             step: number;
         };
         Taken: {
-            /** @description Always true: it was taken */
+            /** @description Always true */
             accepted: boolean;
         };
         TaskBegun: {
-            /** @description What had become of the session */
+            /** @description What happened to the session before */
             continuity: components["schemas"]["AgentContinuity"];
             task: components["schemas"]["TaskNo"];
         };
@@ -6300,7 +6214,7 @@ export interface components {
         TaskEnding: {
             /** @enum {string} */
             ended: "done";
-            /** @description The model's answer was too long. */
+            /** @description The model's answer was too long, and is cut off. */
             is_cut_off?: boolean;
             output: string;
         } | {
@@ -6319,37 +6233,37 @@ export interface components {
             ended: "refused";
             output: string;
         };
-        /** @description What has become of a task */
+        /** @description The state of a task */
         TaskInfo: {
-            /** @description What had become of the session when the task began, or meanwhile */
+            /** @description What happened to the session before or during the task */
             continuity: components["schemas"]["AgentContinuity"];
             ended?: components["schemas"]["TaskEnded"];
             failure?: components["schemas"]["ModelFailure"];
             /** @description The model's answer was too long, and is cut off */
             is_cut_off?: boolean;
             limit?: components["schemas"]["TaskLimit"];
-            /** @description What the model said in the end */
+            /** @description The model's final answer */
             output?: string;
             running: boolean;
             session_id: components["schemas"]["SessionId"];
-            /** @description Steps, tokens and cost, when it has ended */
+            /** @description Steps, tokens and cost, once it has ended */
             spent?: components["schemas"]["TaskSpent"];
-            /** @description A rewind has taken back at least a part of it */
+            /** @description A rewind has undone at least a part of it */
             taken_back?: boolean;
             task: components["schemas"]["TaskNo"];
-            /** @description What was to be done */
+            /** @description The task's text */
             text: string;
             thread_id: components["schemas"]["ThreadId"];
         };
         /**
-         * @description Which limit ended a task.
+         * @description The limit that ended a task.
          * @enum {string}
          */
         TaskLimit: "steps" | "tokens" | "time" | "cost";
         TaskLimits: {
             /**
              * Format: int64
-             * @description The conversation is summed up when a request has had more tokens than this.
+             * @description Summarize the conversation when a request had more tokens than this.
              * @default null
              */
             compact_above_tokens?: number | null;
@@ -6361,7 +6275,7 @@ export interface components {
             max_cost?: number | null;
             /**
              * Format: int32
-             * @description How often the model is asked.
+             * @description Maximum number of requests to the model.
              * @default 100
              */
             max_steps?: number;
@@ -6372,7 +6286,7 @@ export interface components {
             max_time_ms?: number | null;
             /**
              * Format: int64
-             * @description Tokens that go to the model and come from it, in all.
+             * @description Maximum number of tokens, input and output together.
              * @default null
              */
             max_tokens?: number | null;
@@ -6394,7 +6308,7 @@ export interface components {
          * @description The number of a task in its thread: 1, 2, 3, …
          */
         TaskNo: number;
-        /** @description What a task has used so far. */
+        /** @description The usage of a task so far. */
         TaskSpent: components["schemas"]["TokenUsage"] & {
             /**
              * Format: double
@@ -6424,7 +6338,7 @@ export interface components {
         ThreadEntryKind: {
             /**
              * Format: int64
-             * @description Tasks of threads before this one, which were lost: numbers go on.
+             * @description Number of tasks in earlier, lost threads; numbering continues after them.
              */
             earlier_tasks?: number;
             forked_from?: components["schemas"]["ThreadId"] | null;
@@ -6434,9 +6348,9 @@ export interface components {
             /** @enum {string} */
             type: "created";
         } | {
-            /** @description What had become of the session; absent: it was live. */
+            /** @description What happened to the session before; absent if it was live. */
             continuity?: components["schemas"]["AgentContinuity"];
-            /** @description The caller's name for it. */
+            /** @description The caller's key for it. */
             key?: string | null;
             limits?: components["schemas"]["TaskLimits"];
             task: components["schemas"]["TaskNo"];
@@ -6487,7 +6401,7 @@ export interface components {
         }) | (components["schemas"]["ThreadRewind"] & {
             /**
              * Format: int64
-             * @description The number that this has in the session's history.
+             * @description The number of the rewind in the session's history.
              */
             run?: number;
         } & {
@@ -6501,7 +6415,7 @@ export interface components {
             note: string;
             /**
              * Format: int64
-             * @description The number that this has in the session's history.
+             * @description The number of the rewind in the session's history.
              */
             run: number;
             /** @enum {string} */
@@ -6523,7 +6437,7 @@ export interface components {
             /** @enum {string} */
             type: "continued";
         });
-        /** @description The data of an event of a thread: `event` is its `type`, and `id` its `entry` */
+        /** @description The data of a thread's event: `event` is the entry's `type`, `id` its number */
         ThreadEvent: components["schemas"]["ThreadEntry"] & {
             session_id: components["schemas"]["SessionId"];
         };
@@ -6537,30 +6451,30 @@ export interface components {
             entries: components["schemas"]["ThreadEntry"][];
             /**
              * Format: int64
-             * @description There are more: ask with `after` set to this
+             * @description Set if there are more entries: the value of `after` for them
              */
             next?: number;
         };
-        /** @description How far a thread goes back. */
+        /** @description The extent of a rewind. */
         ThreadRewind: {
-            /** @description The session's checkpoint; absent when nothing was done there since. */
+            /** @description The session's checkpoint; absent if nothing was run since. */
             checkpoint?: string;
             /**
              * Format: int64
-             * @description The last entry that still counts.
+             * @description The last entry that is kept.
              */
             kept: number;
             /**
              * Format: int64
-             * @description The last step that still counts; 0: none does.
+             * @description The last step that is kept; 0: none.
              */
             step: number;
-            /** @description Steps that are taken back. */
+            /** @description Number of undone steps. */
             steps: number[];
-            /** @description Tasks that are taken back as a whole. */
+            /** @description Number of completely undone tasks. */
             tasks: components["schemas"]["TaskNo"][];
         };
-        /** @description What a million tokens cost. */
+        /** @description The price of a million tokens. */
         TokenPrice: {
             /**
              * Format: double
@@ -6586,7 +6500,7 @@ export interface components {
             cached_tokens?: number;
             /**
              * Format: int64
-             * @description All tokens of the request, cached ones included.
+             * @description All tokens of the request, including cached ones.
              * @default 0
              */
             input_tokens?: number;
@@ -6596,44 +6510,41 @@ export interface components {
              */
             output_tokens?: number;
         };
-        /** @description What a tool is called with. Models write JSON, mostly. */
+        /** @description The arguments of a tool call. */
         ToolArguments: {
             json: unknown;
         } | {
-            /**
-             * @description Text that is no JSON object. It is kept, because the conversation is repeated
-             *     as it was.
-             */
+            /** @description Text that is not a JSON object, kept to repeat the conversation unchanged. */
             malformed: string;
         };
-        /** @description A call of a tool, as the model wants it. */
+        /** @description A tool call by the model. */
         ToolCall: {
-            /** @description The model's own name for it. */
+            /** @description The model's id for the call. */
             id: string;
             input: components["schemas"]["ToolArguments"];
             tool: string;
         };
-        /** @description What a call has come to. */
+        /** @description The outcome of a call. */
         ToolOutcome: {
-            /** @description The model's name for the call. */
+            /** @description The model's id for the call. */
             call: string;
             is_error?: boolean;
             /**
              * Format: int64
-             * @description The run of the session that it led to.
+             * @description The run that it started in the session.
              */
             run?: number | null;
             text: string;
         };
-        /** @description What sessions are doing */
+        /** @description The activity of sessions */
         Top: {
             sessions: components["schemas"]["TopRow"][];
         };
-        /** @description What a session is doing */
+        /** @description The activity of a session */
         TopRow: components["schemas"]["Usage"] & {
             /**
              * Format: int64
-             * @description Since its last run, if none is going.
+             * @description Time since its last run, if none is active.
              */
             idle_ms?: number | null;
             /** Format: int32 */
@@ -6642,7 +6553,7 @@ export interface components {
             name?: string | null;
             /** Format: int64 */
             queued: number;
-            /** @description Of a session in a sandbox: what it may use, and uses. */
+            /** @description Limits and usage of a sandbox. */
             resources?: components["schemas"]["LimitsView"];
             running: components["schemas"]["TopRun"][];
             session_id: components["schemas"]["SessionId"];
@@ -6650,9 +6561,9 @@ export interface components {
             work_dir: string;
             workspace?: string | null;
         };
-        /** @description A run that is going. */
+        /** @description An active run. */
         TopRun: {
-            /** @description Its beginning, if it is long. */
+            /** @description Shortened if it is long. */
             command: string;
             language: components["schemas"]["Language"];
             run: components["schemas"]["RunNo"];
@@ -6668,13 +6579,13 @@ export interface components {
         Truncated: {
             /** Format: int64 */
             dropped_bytes: number;
-            /** @description Where, in the session's directory */
+            /** @description The file with all of it, in the session's directory */
             file: string;
             /** Format: int64 */
             head_bytes: number;
             /**
              * Format: int64
-             * @description What is kept on disk
+             * @description Bytes kept on disk
              */
             stored_bytes: number;
             /** Format: int64 */
@@ -6682,22 +6593,22 @@ export interface components {
             /** Format: int64 */
             total_bytes: number;
         };
-        /** @description What was left out of long streams */
+        /** @description Parts of long streams that were left out */
         Truncations: {
             stderr?: components["schemas"]["Truncated"];
             stdout?: components["schemas"]["Truncated"];
         };
         UndoRequest: {
-            /** @description Leave the workspace as it is, though the checkpoint has its files */
+            /** @description Do not restore the files of the checkpoint */
             keep_files?: boolean;
-            /** @description Wait for runs that are going, instead of refusing */
+            /** @description Wait for active runs instead of refusing */
             wait?: boolean;
         };
-        /** @description What became of an archive */
+        /** @description The result of unpacking an archive */
         UnpackedArchive: {
             /**
              * Format: int64
-             * @description Of files
+             * @description Total size of the files
              */
             bytes: number;
             /** Format: int64 */
@@ -6707,18 +6618,18 @@ export interface components {
             /** Format: int64 */
             links: number;
             /**
-             * @description What was left out, the first hundred: links that lead out of the workspace,
-             *     devices, FIFOs
+             * @description The first hundred skipped entries: links that lead out of the workspace, devices,
+             *     FIFOs
              */
             skipped: components["schemas"]["SkippedFile"][];
             /** Format: int64 */
             skipped_count: number;
         };
-        /** @description What a tree of processes uses. */
+        /** @description The usage of a process tree. */
         Usage: {
             /**
              * Format: double
-             * @description Of one CPU, since the look before; none at the first.
+             * @description Percent of one CPU since the last measurement; absent in the first.
              */
             cpu_percent?: number | null;
             /** Format: int64 */

@@ -88,7 +88,9 @@ fn a_timeout_in_dash_answers_with_the_partial_output_and_keeps_the_state() {
 fn an_interrupt_answers_with_the_partial_output_and_keeps_the_state() {
     let h = harness!();
     for shell in Harness::shells(ALL) {
-        for (what, command) in HANGING {
+        // A timeout interrupts in the same way: it is tested with all of them in each shell.
+        let cases = if shell == "bash" { HANGING } else { &HANGING[..2] };
+        for (what, command) in cases {
             println!("{shell}: {what}");
             let s = prepared(&h, shell);
             let job = s.spawns("sleep 1000 & echo $!");
@@ -290,7 +292,7 @@ fn an_interrupt_at_any_moment_ends_the_program_and_hurts_no_later_run() {
     for shell in Harness::shells(ALL) {
         let s = h.session_of(shell);
         s.run("x=1");
-        for round in 0..30 {
+        for round in 0..10 {
             let begun = format!("begun{shell}{round}");
             let client = s.begin_with(&["--timeout", "0"], format!(": >{begun}; sleep 1000"));
             h.wait_for_file(&begun);

@@ -8,7 +8,7 @@ mod tests;
 
 pub use fit::fit;
 
-use super::excerpt::{clip, cut, shares, weigh};
+use super::excerpt::{clip, cut, encoded_len, shares};
 use crate::answer::{Encoding, Truncated};
 use crate::tool::NextCall;
 use serde_json::{Map, Value};
@@ -167,12 +167,12 @@ impl Sizing {
         let stdout = Prepared::new(stdout, self, run, "stdout");
         let stderr = Prepared::new(stderr, self, run, "stderr");
         let lengths = [
-            stdout.weigh(),
-            stderr.weigh(),
+            stdout.encoded_len(),
+            stderr.encoded_len(),
             match value {
                 RunText::Nothing => 0,
-                RunText::Value(text) => weigh(text),
-                RunText::Printed => stdout.weigh(),
+                RunText::Value(text) => encoded_len(text),
+                RunText::Printed => stdout.encoded_len(),
             },
         ];
         let shares = shares(&lengths, self.options.limit);

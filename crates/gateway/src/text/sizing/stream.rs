@@ -1,6 +1,6 @@
 //! Prepares a stream for an answer, and cuts it.
 
-use super::super::excerpt::{beginning, cut, ending, weigh};
+use super::super::excerpt::{beginning, cut, encoded_len, ending};
 use super::super::frames;
 use super::super::screen::{RenderedText, settle};
 use super::{ShownStream, Sizing, StreamFrom, TextForm};
@@ -86,10 +86,11 @@ impl<'a> Prepared<'a> {
         self.sizing.rest.from(self.run, self.name, self.first + at)
     }
 
-    pub(super) fn weigh(&self) -> usize {
+    pub(super) fn encoded_len(&self) -> usize {
         match &self.content {
             Content::Text { head, tail, .. } => {
-                weigh(&head.text) + tail.as_ref().map_or(0, |(tail, _)| weigh(&tail.text))
+                encoded_len(&head.text)
+                    + tail.as_ref().map_or(0, |(tail, _)| encoded_len(&tail.text))
             }
             Content::Bytes => (self.view.head.len() + self.view.tail.len()) * 4 / 3 + 4,
         }

@@ -80,8 +80,12 @@ impl Driver {
                 }
                 Effect::Rewind { checkpoint } => {
                     let (service, caller) = (self.service.clone(), self.caller.clone());
-                    let rewound =
-                        self.rewinder.take_back(service, caller, self.session.clone(), checkpoint);
+                    let rewound = self.rewinder.rewind_session(
+                        service,
+                        caller,
+                        self.session.clone(),
+                        checkpoint,
+                    );
                     self.current = Some(Box::pin(rewound));
                 }
                 Effect::Ended { task, .. } => {
@@ -100,7 +104,7 @@ impl Driver {
         let (directory, profile) = (self.directory.clone(), self.profile.clone());
         let (file, outcome) = blocking(move || {
             let outcome = file.append(&entry);
-            let is_told = outcome.is_ok() && audit::tells_of(&entry);
+            let is_told = outcome.is_ok() && audit::changes_record(&entry);
             if is_told {
                 // Can be lost: the thread has everything, and the next entry rebuilds the record.
                 let _ = audit::write(&directory, &profile, file.digest());

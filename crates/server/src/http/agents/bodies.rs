@@ -287,7 +287,7 @@ impl From<ImportQuery> for ImportOrder {
     }
 }
 
-/// Whether a call may be carried out.
+/// The decision on a call.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct Decision {

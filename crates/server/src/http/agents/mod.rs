@@ -155,7 +155,7 @@ pub(super) async fn thread(
     responses((status = 200, body = RewoundAgent))
 )]
 pub(super) async fn rewind(call: AgentCall, Body(body): Body<RewindAgent>) -> Answer<RewoundAgent> {
-    take_back(call, RewindTo::Step(body.step)).await
+    rewind_to(call, RewindTo::Step(body.step)).await
 }
 
 /// Undo an agent's last task
@@ -167,10 +167,10 @@ pub(super) async fn rewind(call: AgentCall, Body(body): Body<RewindAgent>) -> An
     responses((status = 200, body = RewoundAgent))
 )]
 pub(super) async fn undo(call: AgentCall) -> Answer<RewoundAgent> {
-    take_back(call, RewindTo::LastTask).await
+    rewind_to(call, RewindTo::LastTask).await
 }
 
-async fn take_back(call: AgentCall, to: RewindTo) -> Answer<RewoundAgent> {
+async fn rewind_to(call: AgentCall, to: RewindTo) -> Answer<RewoundAgent> {
     let AgentCall { service, caller, id } = call;
     let done = service.rewind_agent(&caller, &id, to).await?;
     let session = done.session.map(|view| Rewound::from(&*view));

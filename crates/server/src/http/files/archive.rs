@@ -1,7 +1,7 @@
 //! A directory tree as a tar archive, in both directions.
 
 use super::{GivenPath, PathQuery};
-use crate::http::body::{Params, Session, pour};
+use crate::http::body::{Params, Session, forward_body};
 use crate::http::{App, wire};
 use crate::service::{Caller, ErrorCode, ServiceError, incoming};
 use axum::body::Body as Bytes;
@@ -82,6 +82,6 @@ pub(in crate::http) async fn unpack(
     let _guard = app.service.open_stream()?;
     let (sender, archive) = incoming();
     let unpack = app.service.unpack_files(&caller, &id, path, archive);
-    let ((), unpacked) = join!(pour(body, sender), unpack);
+    let ((), unpacked) = join!(forward_body(body, sender), unpack);
     Ok(Json(UnpackedFiles::from(&unpacked?)))
 }

@@ -1,7 +1,7 @@
 //! The content of a file: read it, as a whole or in ranges, and write it.
 
 use super::GivenPath;
-use crate::http::body::{Params, Session, pour};
+use crate::http::body::{Params, Session, forward_body};
 use crate::http::{App, wire};
 use crate::service::{Caller, ErrorCode, ServiceError, StreamGuard, incoming};
 use axum::body::Body as Bytes;
@@ -227,7 +227,7 @@ pub(in crate::http) async fn write(
     };
     let (sender, content) = incoming();
     let write = app.service.write_file(&caller, &id, path, writing, content);
-    let ((), written) = join!(pour(body, sender), write);
+    let ((), written) = join!(forward_body(body, sender), write);
     let written = written?;
     let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let mut head = HeaderMap::new();

@@ -221,7 +221,7 @@ impl Conversation {
                 },
                 order = next_order(&mut orders) => {
                     let Some(order) = order else { return };
-                    match self.obey(order).await {
+                    match self.handle(order).await {
                         Ok(None) => continue,
                         Ok(Some(told)) => ServerMessage::from(told).text(),
                         Err(error) => ServerMessage::error(&error).text(),
@@ -234,7 +234,7 @@ impl Conversation {
         }
     }
 
-    async fn obey(
+    async fn handle(
         &mut self,
         order: Result<Order, ServiceError>,
     ) -> Result<Option<PlainMessage<'static>>, ServiceError> {

@@ -93,7 +93,11 @@ fn set_upgrade(headers: &mut HeaderMap) {
 }
 
 /// Returns the headers of a request, for the session's server.
-pub(super) fn inwards(mut headers: HeaderMap, front: &PublicAddress, websocket: bool) -> HeaderMap {
+pub(super) fn request_headers(
+    mut headers: HeaderMap,
+    front: &PublicAddress,
+    websocket: bool,
+) -> HeaderMap {
     remove_hop_by_hop(&mut headers);
     let forwarded: Vec<HeaderName> = headers
         .keys()
@@ -124,7 +128,7 @@ pub(super) fn inwards(mut headers: HeaderMap, front: &PublicAddress, websocket: 
 
 /// Returns the headers of an answer, for the caller. `asked` is the path inside the
 /// session; `is_ours` says whether this server has a given name.
-pub(super) fn outwards(
+pub(super) fn response_headers(
     mut headers: HeaderMap,
     front: &PublicAddress,
     asked: &str,
@@ -238,7 +242,7 @@ mod tests {
             ("x-api-key", "of the app"),
         ]);
         assert_eq!(
-            told(&inwards(sent, &front(), false)),
+            told(&request_headers(sent, &front(), false)),
             [
                 "accept: text/html",
                 "host: localhost:8000",
@@ -263,7 +267,7 @@ mod tests {
             ("content-security-policy", "default-src 'self'"),
         ]);
         assert_eq!(
-            told(&outwards(answered, &front(), "/", false, |_| false)),
+            told(&response_headers(answered, &front(), "/", false, |_| false)),
             [
                 "content-security-policy: default-src 'self'",
                 &format!("content-security-policy: {}", PAGE.to_str().unwrap()),

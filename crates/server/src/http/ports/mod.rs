@@ -77,7 +77,7 @@ pub(super) async fn through(
     // It ends with the answer, or when the caller is gone.
     tokio::spawn(connection.with_upgrades());
     let outside = websocket.then(|| hyper::upgrade::on(&mut request));
-    let request = inwards(request, &front, &inside, websocket)?;
+    let request = inner_request(request, &front, &inside, websocket)?;
     let mut answer = sender.send_request(request).await.map_err(|error| broke_off(&error))?;
     let is_switched = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
     if let (true, Some(outside)) = (is_switched, outside) {
@@ -92,7 +92,7 @@ pub(super) async fn through(
     }
     let (mut parts, body) = answer.into_parts();
     let is_ours = |host: &str| app.guard.knows_host(host);
-    parts.headers = headers::outwards(parts.headers, &front, &inside, is_switched, is_ours);
+    parts.headers = headers::response_headers(parts.headers, &front, &inside, is_switched, is_ours);
     Ok(Response::from_parts(parts, Body::new(body)))
 }
 
@@ -111,7 +111,7 @@ fn split(uri: &Uri) -> (String, String) {
     (prefix.to_owned(), format!("{inside}{query}"))
 }
 
-fn inwards(
+fn inner_request(
     request: Request,
     front: &PublicAddress,
     inside: &str,
@@ -121,7 +121,7 @@ fn inwards(
     let wrong = |_| ServiceError::bad_request("the path is not one that can be passed on");
     parts.uri = inside.parse().map_err(wrong)?;
     parts.version = axum::http::Version::HTTP_11;
-    parts.headers = headers::inwards(parts.headers, front, websocket);
+    parts.headers = headers::request_headers(parts.headers, front, websocket);
     Ok(Request::from_parts(parts, body))
 }
 

@@ -16,7 +16,7 @@ pub(in crate::http) struct Anything {
     fields: Map<String, Value>,
 }
 
-/// Check that the server is running
+/// The server is running
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Health {
     /// `ok`

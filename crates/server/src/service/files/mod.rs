@@ -63,7 +63,7 @@ impl Service {
         match blocking(looked).await? {
             Ok(done) => Ok(done),
             Err(work) => {
-                let workspace = self.awaken(caller, &place).await?;
+                let workspace = self.start_for_files(caller, &place).await?;
                 blocking(move || work(root(workspace)?)).await
             }
         }
@@ -72,7 +72,7 @@ impl Service {
     /// Returns the files of a session whose sandbox has no process: after a reset, or
     /// when its shell has exited. Starts its kernel, because the files are reached
     /// through a process of it.
-    pub(crate) async fn awaken(
+    pub(crate) async fn start_for_files(
         &self,
         caller: &Caller,
         place: &Arc<Place>,

@@ -21,7 +21,8 @@ fn a_damaged_file_is_refused_whichever_byte_it_is() {
     s.run_in("python", "a = [1, 2]");
     save(&h, &s, &["--files"]);
     let whole = fs::read(h.path("w.sessile")).unwrap();
-    let step = (whole.len() / 150).max(1);
+    // `sessile-snapshot` tests every bit and every length; here, that restoring asks it.
+    let step = (whole.len() / 12).max(1);
     for at in (0..whole.len()).step_by(step).chain([whole.len() - 1]) {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (at % 8);

@@ -174,7 +174,7 @@ fn twenty_sessions_under_bombs_leave_another_in_peace() {
     let args = args.concat();
     let sessions: Vec<Session<'_>> = (0..20).map(|_| h.session_with(&args)).collect();
     let begin =
-        |(n, s): (usize, &Session<'_>)| s.begin_with(&["--timeout", "5s"], BOMBS[n % BOMBS.len()]);
+        |(n, s): (usize, &Session<'_>)| s.begin_with(&["--timeout", "3s"], BOMBS[n % BOMBS.len()]);
     let clients: Vec<_> = sessions.iter().enumerate().map(begin).collect();
     for n in 0..30 {
         beside

@@ -70,7 +70,10 @@ fn a_token_sees_the_workspaces_that_it_is_for() {
     server.token = tokens
         .create(
             "limited",
-            sessile_server::TokenLimits { workspaces: Some(vec![h.path("mine")]), ..Default::default() },
+            sessile_server::TokenLimits {
+                workspaces: Some(vec![h.path("mine")]),
+                ..Default::default()
+            },
         )
         .unwrap()
         .0;
