@@ -87,9 +87,10 @@ impl BusyPolling {
         self.crowded_for = CROWDED_LONG.min(self.crowded_for * 2);
     }
 
-    /// Notes that no other process wanted the core.
+    /// Notes that no other process wanted the core. Among many busy sessions that happens
+    /// now and then, too, so it does not undo everything.
     pub(crate) fn undisturbed(&mut self) {
-        self.crowded_for = CROWDED_FOR;
+        self.crowded_for = CROWDED_FOR.max(self.crowded_for / 2);
     }
 
     pub(crate) fn run_begun(&mut self, now: Instant) {
@@ -178,6 +179,9 @@ mod tests {
         (0..20).for_each(|_| busy_polling.crowded(now));
         assert_eq!(busy_polling.crowded_until, Some(now + CROWDED_LONG));
         busy_polling.undisturbed();
+        busy_polling.crowded(now);
+        assert_eq!(busy_polling.crowded_until, Some(now + CROWDED_LONG / 2));
+        (0..20).for_each(|_| busy_polling.undisturbed());
         busy_polling.crowded(now);
         assert_eq!(busy_polling.crowded_until, Some(now + CROWDED_FOR));
     }

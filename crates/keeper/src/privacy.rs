@@ -80,26 +80,32 @@ enum Pipes {
 /// are the children of the first process. Reading these two lists takes a tenth of the
 /// time of reading all processes.
 #[derive(Debug)]
-struct Children([Option<File>; 2]);
+struct Children {
+    lists: [Option<File>; 2],
+    /// The directory of the kernel's threads.
+    threads: Option<File>,
+}
 
 impl Children {
     fn of(kernel: Pid, init: Pid) -> Self {
-        Self([kernel, init].map(|pid| {
+        let lists = [kernel, init].map(|pid| {
             let pid = pid.as_raw_nonzero();
             File::open(format!("/proc/{pid}/task/{pid}/children")).ok()
-        }))
+        });
+        let threads = File::open(format!("/proc/{}/task", kernel.as_raw_nonzero())).ok();
+        Self { lists, threads }
     }
 
     /// Whether there are no such processes. Each thread has its own list. If the system
     /// does not tell, there may be some.
-    fn are_none(&self, kernel: Pid) -> bool {
+    fn are_none(&self) -> bool {
         /// Its own name, its parent's, and one for the only thread.
         const LINKS: u64 = 3;
         let is_empty = |list: &Option<File>| {
             list.as_ref().is_some_and(|list| list.read_at(&mut [0; 1], 0).is_ok_and(|n| n == 0))
         };
-        let threads = std::fs::metadata(format!("/proc/{}/task", kernel.as_raw_nonzero()));
-        self.0.iter().all(is_empty) && threads.is_ok_and(|found| found.nlink() == LINKS)
+        let threads = self.threads.as_ref().and_then(|threads| threads.metadata().ok());
+        self.lists.iter().all(is_empty) && threads.is_some_and(|found| found.nlink() == LINKS)
     }
 }
 
@@ -152,7 +158,7 @@ impl Privacy {
             if floor.is_some() && floor == known.floor && is_recent {
                 return Ok(Renewed::No);
             }
-            let has_none = kernels == Kernels::None && known.children.are_none(pid);
+            let has_none = kernels == Kernels::None && known.children.are_none();
             if has_none || !confined.has_others_than(pid)? {
                 (known.floor, known.looked) = (floor, Instant::now());
                 return Ok(Renewed::No);

@@ -15,9 +15,10 @@ use std::time::{Duration, SystemTime};
 /// Background work takes milliseconds, on a loaded machine a hundred of them.
 const TAKES_AT_MOST: Duration = Duration::from_secs(2);
 
-/// Pause between two turns on one file: fifty captures of a shell per second, of two
-/// milliseconds each, are a tenth of a core.
-const REST: Duration = Duration::from_millis(20);
+/// Pause between two turns on one file: twenty-five captures of a shell per second, of two
+/// milliseconds each, are a twentieth of a core. A hundred busy sessions then have one every
+/// four seconds; ten seconds are the most that may be lost on a loaded machine.
+const REST: Duration = Duration::from_millis(40);
 
 /// Held during background work.
 #[derive(Debug)]

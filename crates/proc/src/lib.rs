@@ -21,7 +21,7 @@ pub use call::Call;
 pub use closed::ProcessAccess;
 pub use descriptor::{Access, Descriptor, Watched};
 pub use limits::Limit;
-pub use process::{Environment, Process};
+pub use process::{Environment, Process, descriptor_count};
 pub use scheduled::{Scheduled, busy_time};
 pub use signals::{SignalSet, Signals};
 pub use socket::{Socket, SocketState, Transport};

@@ -1,6 +1,7 @@
 //! A process and its files in /proc.
 
 use crate::{Call, Descriptor, Limit, Scheduled, Signals, Socket, Stat, Transport, closed};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -11,6 +12,14 @@ use std::path::PathBuf;
 /// A process by its pid. Each method reads /proc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Process(Pid);
+
+/// Returns the number of descriptors in a process's directory of them: its size, since Linux
+/// 6.2. Zero before that.
+#[must_use]
+pub fn descriptor_count(directory: &OwnedFd) -> u64 {
+    let stat = rustix::fs::fstat(directory);
+    stat.map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0))
+}
 
 /// The environment that a process was started with.
 #[derive(Clone, Debug, Default)]
@@ -167,11 +176,12 @@ impl Process {
         Some(bytes)
     }
 
-    /// Returns the number of its open descriptors: the size of their directory, since Linux
-    /// 6.2. Zero before that.
+    /// Returns the directory of its open descriptors, for [`descriptor_count`]. It stays this
+    /// process's, even if its pid is used again.
     #[must_use]
-    pub fn descriptor_count(self) -> u64 {
-        fs::metadata(self.file("fd")).map_or(0, |directory| directory.len())
+    pub fn descriptor_directory(self) -> Option<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::open(self.file("fd"), flags, Mode::empty()).ok()
     }
 
     #[must_use]

@@ -14,9 +14,11 @@ use crate::effect::Tick;
 /// not.
 const PROMPT: Tick = 5;
 
-/// A pause between changes. Calls in a loop come sooner, even on a machine with a hundred
-/// busy sessions.
+/// A pause between changes: at least this long, and several times as long as the changes
+/// are apart. On a machine with a hundred busy sessions the calls of a loop are 20 ms apart,
+/// and many of them 40.
 const PAUSE: Tick = 30;
+const PAUSE_TIMES: Tick = 4;
 
 /// How long a change waits without a pause. A period of this length without changes also
 /// makes the next change prompt.
@@ -65,6 +67,8 @@ struct Begun {
 pub struct Pacing {
     wanted: Option<Wanted>,
     changed: Option<Tick>,
+    /// How far apart changes are, on average: the latest count most. In eighths of a tick.
+    apart: Tick,
     begun: Option<Begun>,
     not_before: Tick,
 }
@@ -89,9 +93,17 @@ impl Pacing {
 
     /// Notes a change.
     pub fn changed(&mut self, now: Tick) {
-        let is_first = self.changed.is_none_or(|changed| changed + LOOP <= now);
-        let pause = if is_first { PROMPT } else { PAUSE };
-        self.changed = Some(now);
+        let before = self.changed.replace(now).filter(|changed| now < changed + LOOP);
+        let pause = match before {
+            Some(before) => {
+                self.apart = self.apart - self.apart / 8 + now.saturating_sub(before);
+                (self.apart / 8 * PAUSE_TIMES).clamp(PAUSE, LOOP)
+            }
+            None => {
+                self.apart = 0;
+                PROMPT
+            }
+        };
         let first = self.wanted.map_or(now, |wanted| wanted.first);
         self.wanted = Some(Wanted { first, last: now, pause });
     }
@@ -167,6 +179,39 @@ mod tests {
         pacing.begun(20_000);
         pacing.changed(20_001);
         assert_eq!(pacing.due(), Some(20_000 + PATIENCE));
+    }
+
+    #[test]
+    fn a_pause_is_longer_than_the_changes_are_apart() {
+        let mut pacing = Pacing::default();
+        let mut now = 0;
+        pacing.changed(now);
+        pacing.begun(now);
+        pacing.done(now);
+        let loops = |pacing: &mut Pacing, now: &mut Tick, apart: Tick| {
+            for _ in 0..40 {
+                *now += apart;
+                pacing.changed(*now);
+            }
+            let first = pacing.wanted.unwrap().first;
+            pacing.begun(*now);
+            pacing.done(*now);
+            *now += apart;
+            pacing.changed(*now);
+            assert!(first < *now);
+            pacing.due().unwrap() - *now
+        };
+        assert_eq!(loops(&mut pacing, &mut now, 1), PAUSE);
+        assert!((70..=80).contains(&loops(&mut pacing, &mut now, 20)));
+        // Not for longer than a loop without pauses waits.
+        assert_eq!(loops(&mut pacing, &mut now, 500), LOOP);
+        // After a long time, the next one is prompt again, and what was before is forgotten.
+        now += 2 * LOOP;
+        pacing.begun(now);
+        pacing.done(now);
+        pacing.changed(now);
+        assert_eq!(pacing.due(), Some(now + PROMPT));
+        assert_eq!(loops(&mut pacing, &mut now, 5), PAUSE);
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Serve {
         let mut config = config.config()?;
         config.models = secrets::with_keys(config.models);
         memory::give_back();
-        let runtime = tokio::runtime::Runtime::new()?;
+        let runtime = runtime()?;
         let traces = Traces::to(config.otlp_endpoint.as_deref(), runtime.handle())?;
         log::init(config.log, &config.log_level, traces.layer())?;
         let launcher = match open_files::raise() {
@@ -119,6 +119,15 @@ impl Serve {
         tracing::info!("the server has stopped; sessions go on");
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Returns a runtime with a thread for two cores: the others are for the sessions, which take
+/// three times as much of a run. Threads that wait for each other would cost more than they
+/// do.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = cores.div_ceil(2);
+    tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()
 }
 
 /// Returns the arguments of this process without `--background`.

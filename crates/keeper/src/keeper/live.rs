@@ -8,7 +8,7 @@ use crate::confined::Confined;
 use crate::kernels::Kernel;
 use crate::origins::{Origins, Span};
 use crate::privacy::{Neighbours, Privacy, Renewed, When};
-use crate::processes;
+use crate::processes::{self, Room};
 use crate::scratch::Inbox;
 use crate::streams::Stream;
 use crate::terminal::Terminal;
@@ -19,6 +19,7 @@ use sessile_session::{Epoch, Tick};
 use sessile_store::StreamName;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 /// The kernels of a session.
@@ -83,6 +84,8 @@ pub(super) struct Live {
     pub(super) epoch: Epoch,
     pub(super) pid: Pid,
     pub(super) kernel: Box<dyn Kernel>,
+    /// The directory of its open descriptors, once it was looked at.
+    pub(super) descriptors: Option<OwnedFd>,
     pub(super) reports: Inbox,
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
@@ -149,6 +152,7 @@ impl Live {
             epoch,
             pid,
             kernel,
+            descriptors: None,
             reports,
             stdout,
             stderr,
@@ -170,6 +174,11 @@ impl Live {
             turn: None,
             farewell: None,
         }
+    }
+
+    /// Makes sure that the kernel can open what the next run needs.
+    pub(super) fn make_room(&mut self) -> Room {
+        processes::make_room(self.pid, &mut self.descriptors, self.kernel.room())
     }
 
     /// Gives the kernel its private pipes before it is told anything confidential, so

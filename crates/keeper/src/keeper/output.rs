@@ -18,13 +18,17 @@ use std::time::Instant;
 /// How much one stream may deliver before others have their turn.
 pub(super) const TURN: usize = 8 * CHUNK;
 
-/// Minimum pause between two turns of a stream that wrote more than is kept.
-const EXCESS_PAUSE: Tick = 2;
+/// The same for a stream that wrote more than is kept. Short turns with short pauses disturb
+/// the runs of other sessions less than long ones at the same rate.
+const EXCESS_TURN: usize = TURN / 2;
+
+/// Minimum pause between two such turns.
+const EXCESS_PAUSE: Tick = 1;
 
 /// One millisecond of pause for this many excess bytes, up to the longest pause: 250 MB/s
-/// for the first 384 MiB, 50 MB/s after a gigabyte and a quarter.
-const EXCESS_PACE: u64 = 128 << 20;
-const LONGEST_EXCESS_PAUSE: Tick = 10;
+/// for the first half gigabyte, 50 MB/s after a gigabyte and a quarter.
+const EXCESS_PACE: u64 = 256 << 20;
+const LONGEST_EXCESS_PAUSE: Tick = 5;
 
 #[derive(Debug)]
 pub(super) struct Output {
@@ -117,7 +121,8 @@ impl Output {
             return None;
         };
         let before = run.written();
-        let state = stream.drain(&mut self.buffer, TURN, |bytes| run.take(name, bytes));
+        let turn = turn(run.spool(name).excess());
+        let state = stream.drain(&mut self.buffer, turn, |bytes| run.take(name, bytes));
         run.note_sign(before, context.clock);
         if state == Drained::More {
             let pipe = Pipe::Current(language, name);
@@ -139,7 +144,8 @@ impl Output {
         let (number, name) = (*number, stream.name);
         let mut run = runs.get_mut(&number);
         let mut has_news = false;
-        let state = stream.drain(&mut self.buffer, TURN, |bytes| {
+        let turn = turn(run.as_mut().map_or(u64::MAX, |run| run.spool(name).excess()));
+        let state = stream.drain(&mut self.buffer, turn, |bytes| {
             if let Some(run) = &mut run {
                 run.take(name, bytes);
                 has_news = true;
@@ -264,6 +270,11 @@ fn read_on(
     let due = ticks(context.clock) + excess_pause(beyond);
     context.deadlines.set_earlier(Deadline::Excess, due);
     excess.push(pipe);
+}
+
+/// Returns how much a stream that wrote this much beyond what is kept may deliver at once.
+fn turn(beyond: u64) -> usize {
+    if beyond == 0 { TURN } else { EXCESS_TURN }
 }
 
 /// Returns the pause of a stream that wrote this much beyond what is kept. Large output

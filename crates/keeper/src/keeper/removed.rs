@@ -58,10 +58,10 @@ impl Keeper {
         language: Language,
         run: Option<RunNo>,
     ) -> io::Result<()> {
-        let live = self.kernels.live.get(&language).filter(|live| live.is_without_directory());
-        let (Some(_), None) = (live, &self.home.confined) else {
+        let live = self.kernels.live.get(&language).filter(|_| self.home.confined.is_none());
+        if !live.is_some_and(Live::is_without_directory) {
             return Ok(());
-        };
+        }
         self.move_in(language)?;
         self.add_note(language, run, told(&format!("{language} goes on with all that it had")));
         Ok(())

@@ -135,7 +135,7 @@ impl Keeper {
         if live.current != Some(ended.run) || is_told {
             return;
         }
-        let (epoch, pid) = (live.epoch, live.pid);
+        let epoch = live.epoch;
         if live.force != Force::None && language.is_shell() {
             // A program that the shell was just starting may have missed the SIGINT. The
             // shell has moved on, and would wait for that program together with the next
@@ -145,7 +145,7 @@ impl Keeper {
             missed.retain(|pid| !processes::may_be_asynchronous(*pid));
             processes::signal(&missed, Signal::KILL);
         }
-        let room = processes::make_room(pid, live.kernel.room());
+        let room = live.make_room();
         if let Room::Raised { to, .. } = room {
             let _ = live.kernel.got_room(to);
         }

@@ -11,7 +11,7 @@
 
 use super::live::{Kernels, Live};
 use super::reports::about;
-use crate::processes::{self, Room};
+use crate::processes::Room;
 use sessile_protocol::Language;
 use sessile_session::Tick;
 
@@ -46,7 +46,7 @@ impl Kernels {
 
 impl Live {
     pub(super) fn handle_silence(&mut self, language: Language) -> Remedy {
-        let room = processes::make_room(self.pid, self.kernel.room());
+        let room = self.make_room();
         if let Room::Lacking(_) = room {
             return Remedy::GiveUp(about(room, language).unwrap_or_default());
         }

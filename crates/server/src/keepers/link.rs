@@ -7,11 +7,12 @@ use sessile_protocol::{
 use sessile_store::{Directory, Liveness};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::task::spawn_blocking;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Sleep, sleep, timeout};
 
 /// A keeper is single-threaded and answers `Status` at once. If it does not within this
 /// time, it is stopped or dying.
@@ -57,6 +58,7 @@ pub(crate) struct Link {
     last: u64,
     buffer: Vec<u8>,
     patience: SilenceTimer,
+    look: LookTimer,
 }
 
 impl Link {
@@ -81,6 +83,7 @@ impl Link {
             last: 0,
             buffer: vec![0; 16 << 10],
             patience: SilenceTimer::default(),
+            look: LookTimer::default(),
         };
         link.call(Request::Status).await?;
         Ok(link)
@@ -135,14 +138,20 @@ impl Link {
                 }
                 return Ok(reply);
             }
-            match timeout(LOOK, self.stream.read(&mut self.buffer)).await {
-                Ok(Ok(0)) => return Err(LinkError::Gone),
-                Ok(Ok(n)) => {
+            let read = tokio::select! {
+                biased;
+                // Cancel-safe: nothing was read unless it returned.
+                read = self.stream.read(&mut self.buffer) => Some(read),
+                () = self.look.wait() => None,
+            };
+            match read {
+                Some(Ok(0)) => return Err(LinkError::Gone),
+                Some(Ok(n)) => {
                     self.patience.heard();
                     self.splitter.push(&self.buffer[..n]);
                 }
-                Ok(Err(error)) => return Err(gone(error)),
-                Err(_) => {
+                Some(Err(error)) => return Err(gone(error)),
+                None => {
                     if self.look().await? == SilenceAction::Ask {
                         // If there is no room for the probe, there is no answer either.
                         let _ = self.stream.try_write(&probe());
@@ -158,6 +167,28 @@ impl Link {
         let look = move || keeper.and_then(KeeperStopped::is_true_of);
         let stopped = spawn_blocking(look).await.ok().flatten();
         Ok(self.patience.assess(stopped)?)
+    }
+}
+
+/// A timer for looks at a keeper, kept from call to call. A timer of its own for each call
+/// would be the next one due in a quiet server, and wake a sleeping thread to tell it so.
+#[derive(Debug, Default)]
+struct LookTimer(Option<Pin<Box<Sleep>>>);
+
+impl LookTimer {
+    /// Waits for [`LOOK`].
+    async fn wait(&mut self) {
+        let due = tokio::time::Instant::now() + LOOK;
+        let sleep = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
+        if sleep.is_elapsed() {
+            sleep.as_mut().reset(due);
+        }
+        // It may be set for an earlier time, by a call before this one.
+        while sleep.deadline() < due {
+            sleep.as_mut().await;
+            sleep.as_mut().reset(due);
+        }
+        sleep.as_mut().await;
     }
 }
 
