@@ -10,6 +10,7 @@ pub mod environment;
 mod etc;
 pub mod host;
 mod installation;
+mod owners;
 mod programs;
 mod root;
 mod sockets;
@@ -21,6 +22,7 @@ use crate::policy::{FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
 use host::{Host, Top};
 use root::of_system;
+pub use owners::Owners;
 pub use root::{Ids, Mapper, Others};
 use std::path::{Path, PathBuf};
 
@@ -68,6 +70,8 @@ pub struct Place {
 pub struct Plan {
     pub user: User,
     pub ids: Ids,
+    /// The user and the group of the workspace, if mounts show its files with other owners.
+    pub owner: Option<(u32, u32)>,
     pub net: Net,
     pub steps: Vec<Step>,
     /// Paths inside that may be written below, for the second wall.
@@ -87,8 +91,22 @@ pub struct Guard {
     pub policy: Policy,
     /// No other process changes the directory.
     pub is_alone: bool,
+    /// Whose files are shown as the user's.
+    pub owners: Claim,
     /// The limit for writes to the layer, if there is one.
     pub account: Option<Account>,
+}
+
+/// Whose files are shown as those of the user inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Claim {
+    /// Those of the caller.
+    #[default]
+    Own,
+    /// Everybody's: the caller is root.
+    All,
+    /// Those of the caller, and of groups that the caller is in.
+    Groups,
 }
 
 /// A limit that the guard enforces: the layer and the private directories together.
@@ -193,6 +211,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// Returns what the guard shows, or the step itself.
+    pub(crate) fn inner(&self) -> &Self {
+        if let Self::Guarded { source, .. } = self { source.inner() } else { self }
+    }
+
     /// Whether new files there are made on the host, where others may find them.
     fn writes_to_host(&self) -> bool {
         match self {
@@ -263,6 +286,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     let mut plan = Plan {
         user: if policy.root { User::Root } else { User::Agent },
         ids: host.range.clone().filter(|_| policy.root).unwrap_or(Ids::One),
+        owner: None,
         net: match &policy.network {
             Network::Full => Net::Hosts,
             Network::None => Net::Own,
@@ -279,6 +303,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     {
         plan.limits.notes.push(one_user(missing));
     }
+    let claim = plan.owners(host);
     plan.system(policy, host, place)?;
     plan.kept(place);
     plan.private();
@@ -286,7 +311,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     plan.etc(host, &policy.network, place);
     plan.packages(host, place);
     plan.programs(host);
-    plan.workspace(policy, host, place, need)?;
+    plan.workspace(policy, host, place, (need, claim))?;
     for bind in &policy.binds {
         plan.bind(bind, host, place, need)?;
     }
@@ -437,7 +462,7 @@ impl Plan {
         policy: &Policy,
         host: &Host,
         place: &Place,
-        need: Need,
+        (need, claim): (Need, Claim),
     ) -> Result<(), Refusal> {
         let at = PathBuf::from(WORKSPACE);
         let shown = place.workspace.clone();
@@ -457,8 +482,16 @@ impl Plan {
             most_private: self.limits.private_bytes,
             upper: place.layer.join("upper"),
         });
+        // The guard is what shows files of several owners as the user's.
+        let is_shared = claim != Claim::Own
+            && host.owners.is_some_and(|owners| owners.are_several || claim == Claim::Groups)
+            && self.user == User::Agent;
+        let is_guarded = account.is_some() || (is_shared && host.guard_missing.is_none());
         match need {
-            Need::Uniform(Level::Write) if account.is_none() => {
+            Need::Uniform(Level::Write) if !is_guarded => {
+                if is_shared {
+                    self.limits.notes.push(owners::note(host.owners, claim));
+                }
                 self.steps.push(writable);
                 self.writable.push(at.clone());
                 match policy.files {
@@ -486,7 +519,7 @@ impl Plan {
                 self.steps.push(Step::Guarded { source: Box::new(writable), at: at.clone() });
                 self.writable.push(at.clone());
                 let is_alone = policy.files == FileMode::Overlay;
-                self.guard = Some(Guard { policy: policy.clone(), is_alone, account });
+                self.guard = Some(Guard { policy: policy.clone(), is_alone, owners: claim, account });
             }
         }
         self.hide_below(&place.workspace, &at, place)

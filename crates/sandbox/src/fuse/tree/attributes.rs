@@ -7,7 +7,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::{NodeId, Outcome, Reply, Request, Target, Tree, inside, outside, proc_path};
+use super::{NodeId, Outcome, Reply, Request, Target, Tree, outside, proc_path};
 use crate::fuse::guard;
 
 /// The size of a file's attributes in messages.
@@ -192,8 +192,8 @@ impl Tree {
         // included; 1 stands for unknown.
         let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         reply.u32(if is_directory { 1 } else { stat.st_nlink as u32 });
-        reply.u32(inside(&self.ids.users, stat.st_uid));
-        reply.u32(inside(&self.ids.groups, stat.st_gid));
+        reply.u32(self.ids.user_inside(stat.st_uid));
+        reply.u32(self.ids.group_inside(stat.st_gid));
         let (major, minor) = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
         reply.u32((minor & 0xff) | (major << 8) | ((minor & !0xff) << 12));
         reply.u32(stat.st_blksize as u32);
