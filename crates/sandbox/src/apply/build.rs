@@ -69,12 +69,7 @@ fn enter_group(group: Option<&Group>) -> Outcome<()> {
     sys::unshare(libc::CLONE_NEWCGROUP).map_err(failed)
 }
 
-fn build(
-    plan: &Plan,
-    ids: (u32, u32),
-    mut mapped: Mapped,
-    guard: BorrowedFd<'_>,
-) -> Outcome<()> {
+fn build(plan: &Plan, ids: (u32, u32), mut mapped: Mapped, guard: BorrowedFd<'_>) -> Outcome<()> {
     let said = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     ids::map_ids(plan, ids, guard).map_err(said("the user's numbers cannot be mapped"))?;
     sys::mount(None, c"/", None, libc::MS_REC | libc::MS_SLAVE, None)

@@ -38,13 +38,13 @@ pub(super) fn start(
         extents.map(|(inside, outside, count)| IdRange { inside, outside, count }).collect()
     };
     let inside = plan.user.id();
-    let own_groups = match guard.owners {
+    let own_groups = match plan.claim {
         Claim::Own | Claim::All => Vec::new(),
         Claim::Groups => {
             rustix::process::getgroups()?.into_iter().map(|group| group.as_raw()).collect()
         }
     };
-    let mut ids = IdMap { user: inside, claims: guard.owners, own_groups, ..IdMap::default() };
+    let mut ids = IdMap { user: inside, claims: plan.claim, own_groups, ..IdMap::default() };
     if !plan.ids.are_inside_only() {
         ids.users = ranges(plan.ids.users(inside, uid));
         ids.groups = ranges(plan.ids.groups(inside, gid));

@@ -106,6 +106,7 @@ impl Sandbox {
         let namespaces = namespaces(&plan.net);
         let ids = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let mapped = Mapped::of(plan, ids)?;
+        owners::make_directories(plan, ids.1)?;
         // The cgroup namespace is made once init is in its group.
         let pid = match sys::fork_into(namespaces & !libc::CLONE_NEWCGROUP) {
             Ok(0) => {

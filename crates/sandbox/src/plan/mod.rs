@@ -21,8 +21,8 @@ use crate::mover;
 use crate::policy::{FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
 use host::{Host, Top};
-use root::of_system;
 pub use owners::Owners;
+use root::of_system;
 pub use root::{Ids, Mapper, Others};
 use std::path::{Path, PathBuf};
 
@@ -72,6 +72,8 @@ pub struct Plan {
     pub ids: Ids,
     /// The user and the group of the workspace, if mounts show its files with other owners.
     pub owner: Option<(u32, u32)>,
+    /// Whose files of the workspace are shown as the user's, or could be.
+    pub claim: Claim,
     pub net: Net,
     pub steps: Vec<Step>,
     /// Paths inside that may be written below, for the second wall.
@@ -91,8 +93,6 @@ pub struct Guard {
     pub policy: Policy,
     /// No other process changes the directory.
     pub is_alone: bool,
-    /// Whose files are shown as the user's.
-    pub owners: Claim,
     /// The limit for writes to the layer, if there is one.
     pub account: Option<Account>,
 }
@@ -287,6 +287,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
         user: if policy.root { User::Root } else { User::Agent },
         ids: host.range.clone().filter(|_| policy.root).unwrap_or(Ids::One),
         owner: None,
+        claim: Claim::Own,
         net: match &policy.network {
             Network::Full => Net::Hosts,
             Network::None => Net::Own,
@@ -303,7 +304,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     {
         plan.limits.notes.push(one_user(missing));
     }
-    let claim = plan.owners(host);
+    plan.claim = plan.owners(host);
     plan.system(policy, host, place)?;
     plan.kept(place);
     plan.private();
@@ -311,7 +312,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     plan.etc(host, &policy.network, place);
     plan.packages(host, place);
     plan.programs(host);
-    plan.workspace(policy, host, place, (need, claim))?;
+    plan.workspace(policy, host, place, need)?;
     for bind in &policy.binds {
         plan.bind(bind, host, place, need)?;
     }
@@ -462,7 +463,7 @@ impl Plan {
         policy: &Policy,
         host: &Host,
         place: &Place,
-        (need, claim): (Need, Claim),
+        need: Need,
     ) -> Result<(), Refusal> {
         let at = PathBuf::from(WORKSPACE);
         let shown = place.workspace.clone();
@@ -483,14 +484,16 @@ impl Plan {
             upper: place.layer.join("upper"),
         });
         // The guard is what shows files of several owners as the user's.
-        let is_shared = claim != Claim::Own
-            && host.owners.is_some_and(|owners| owners.are_several || claim == Claim::Groups)
-            && self.user == User::Agent;
+        let is_shared = match self.claim {
+            Claim::Own => false,
+            Claim::All => host.owners.is_some_and(|owners| owners.are_several),
+            Claim::Groups => policy.files == FileMode::Overlay,
+        };
         let is_guarded = account.is_some() || (is_shared && host.guard_missing.is_none());
         match need {
             Need::Uniform(Level::Write) if !is_guarded => {
                 if is_shared {
-                    self.limits.notes.push(owners::note(host.owners, claim));
+                    self.limits.notes.push(owners::note(host, self.claim));
                 }
                 self.steps.push(writable);
                 self.writable.push(at.clone());
@@ -519,7 +522,7 @@ impl Plan {
                 self.steps.push(Step::Guarded { source: Box::new(writable), at: at.clone() });
                 self.writable.push(at.clone());
                 let is_alone = policy.files == FileMode::Overlay;
-                self.guard = Some(Guard { policy: policy.clone(), is_alone, owners: claim, account });
+                self.guard = Some(Guard { policy: policy.clone(), is_alone, account });
             }
         }
         self.hide_below(&place.workspace, &at, place)

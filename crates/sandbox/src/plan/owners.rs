@@ -136,17 +136,23 @@ impl Plan {
 }
 
 /// Says which files cannot be changed, and what to do.
-pub(super) fn note(owners: Option<Owners>, claim: Claim) -> String {
-    let group = owners.map_or(0, |owners| owners.group);
+pub(super) fn note(host: &Host, claim: Claim) -> String {
     match claim {
-        Claim::Own | Claim::All => "files of other owners than the workspace itself cannot be \
-             written to: that needs /dev/fuse, or give them to one owner"
+        Claim::Own | Claim::All => "files of other owners than the workspace's cannot be written \
+             to: that needs /dev/fuse, or give all files to one owner"
             .to_owned(),
-        Claim::Groups => format!(
-            "files of the group {group} cannot be written to, because a layer has only your own \
-             group: that needs /dev/fuse; or start the session with `newgrp`, or with --files \
-             direct"
-        ),
+        Claim::Groups => {
+            let number = host.owners.map_or(0, |owners| owners.group).to_string();
+            let entry = |line: &str| line.split(':').nth(2) == Some(&number);
+            let name =
+                host.groups.lines().find(|line| entry(line)).and_then(|l| l.split(':').next());
+            let name = name.unwrap_or(&number);
+            format!(
+                "files of the group {name} can be replaced, but not written to: a layer has your \
+                 own group only. An administrator can allow it (`chmod 666 /dev/fuse`); or start \
+                 with --files direct, or as that group: `sg {name} -c 'sessile start …'`"
+            )
+        }
     }
 }
 

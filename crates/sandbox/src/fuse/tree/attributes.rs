@@ -77,15 +77,28 @@ impl Tree {
     pub(super) fn set_attributes(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
         let change = Change::parse(request)?;
         guard::change(self.nodes.get(request.node)?.level)?;
+        match self.change(request.node, &change) {
+            Err(Errno::OVERFLOW) => {
+                self.take_over(request.node)?;
+                self.change(request.node, &change)?;
+            }
+            outcome => outcome?,
+        }
+        let stat = self.stat(request.node)?;
+        self.put_attributes_reply(request.node, &stat, reply);
+        Ok(())
+    }
+
+    fn change(&mut self, id: NodeId, change: &Change) -> Outcome {
         let users = |id| outside(&self.ids.users, id).map(Uid::from_raw).ok_or(Errno::INVAL);
         let groups = |id| outside(&self.ids.groups, id).map(Gid::from_raw).ok_or(Errno::INVAL);
         let uid = change.has(UID).then(|| users(change.uid)).transpose()?;
         let gid = change.has(GID).then(|| groups(change.gid)).transpose()?;
         if change.has(SIZE) {
-            self.set_size(request.node, &change)?;
+            self.set_size(id, change)?;
             self.has_freed();
         }
-        let target = self.target(request.node)?;
+        let target = self.target(id)?;
         if change.has(UID | GID) {
             target.set_owner(uid, gid)?;
         }
@@ -97,8 +110,6 @@ impl Tree {
         if change.has(ATIME | MTIME | ATIME_NOW | MTIME_NOW) {
             target.set_times(&change.times)?;
         }
-        let stat = self.stat(request.node)?;
-        self.put_attributes_reply(request.node, &stat, reply);
         Ok(())
     }
 
