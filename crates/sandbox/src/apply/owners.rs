@@ -45,17 +45,15 @@ impl Mapped {
 }
 
 fn mapped(step: &Step, users: BorrowedFd<'_>) -> Result<Option<OwnedFd>, BuildError> {
-    let host = match step.inner() {
-        Step::Tree { host, .. } => host,
-        Step::Layered { host, .. } => {
-            // What is mounted there would be left out, and nobody told.
-            if let Some(mount) = build::mounted_below(host) {
-                return Err(BuildError::Step(build::has_mount(host, &mount)));
-            }
-            host
-        }
-        _ => return Ok(None),
+    let (Step::Tree { host, .. } | Step::Layered { host, .. }) = step.inner() else {
+        return Ok(None);
     };
+    // In a layer, what is mounted there would be left out, and nobody told.
+    if matches!(step.inner(), Step::Layered { .. })
+        && let Some(mount) = build::mounted_below(host)
+    {
+        return Err(BuildError::Step(build::has_mount(host, &mount)));
+    }
     let path = CString::new(host.as_os_str().as_bytes()).map_err(io::Error::from)?;
     let mapped = sys::clone_tree(&path).and_then(|tree| {
         sys::show_owners_of(tree.as_fd(), users)?;
@@ -73,9 +71,9 @@ pub(super) fn make_directories(plan: &Plan, group: u32) -> io::Result<()> {
         Claim::Own | Claim::All => return Ok(()),
         Claim::Groups => {}
     }
-    let workspace = plan.steps.iter().map(Step::inner).find_map(|step| match step {
-        Step::Layered { host, upper, at, .. } if at == Path::new(WORKSPACE) => Some((host, upper)),
-        _ => None,
+    let workspace = plan.steps.iter().map(Step::inner).find_map(|step| {
+        let Step::Layered { host, upper, at, .. } = step else { return None };
+        (at == Path::new(WORKSPACE)).then_some((host, upper))
     });
     let Some((host, upper)) = workspace else { return Ok(()) };
     std::fs::create_dir_all(upper)?;

@@ -17,15 +17,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Limits for looking at owners: a start should not take as long as the workspace is large.
-const MOST_FILES: usize = 2000;
-const MOST_OF_DIRECTORY: usize = 200;
+const MOST_FILES: usize = 500;
+const MOST_OF_DIRECTORY: usize = 64;
 
 /// The owners of a workspace that has files of others than the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owners {
     /// User and group of the workspace itself.
     pub top: (u32, u32),
-    /// Some files have another user or group than the workspace.
+    /// Some files belong to another user than the workspace.
     pub are_several: bool,
     /// The caller is root, and may show files with other owners.
     pub can_be_shown_as_others: bool,
@@ -48,6 +48,9 @@ impl Owners {
         let top = of(&metadata);
         let groups: Vec<u32> = rustix::process::getgroups()
             .map_or_else(|_| Vec::new(), |groups| groups.iter().map(|one| one.as_raw()).collect());
+        if user != 0 && groups.iter().all(|one| *one == group) {
+            return None;
+        }
         // An ordinary user cannot change files of others, except by a group.
         let is_foreign = |owner: (u32, u32)| match user {
             0 => owner != (user, group),
@@ -63,7 +66,7 @@ impl Owners {
                     continue;
                 }
                 foreign = foreign.or_else(|| Some(of(&found)).filter(|one| is_foreign(*one)));
-                are_several |= of(&found) != top;
+                are_several |= found.uid() != top.0;
                 count += 1;
                 if found.is_dir() && found.dev() == metadata.dev() {
                     directories.push_back(entry.path());
