@@ -11,11 +11,11 @@ use crate::plan::{Claim, Plan, Step, WORKSPACE};
 use crate::sys;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The directories of a plan's steps, in their order. There is none where the owners are
 /// those of the host, or where a file system cannot show others.
@@ -91,16 +91,23 @@ pub(super) fn make_directories(plan: &Plan, group: u32) -> io::Result<()> {
             }
             count += 1;
             let path = CString::new([at.to_bytes(), b"/", name].concat())?;
-            if count <= MOST_DIRECTORIES && !is_replaced(&layer, &path) {
+            if count <= MOST_DIRECTORIES && !is_hidden(plan, &path) && !is_replaced(&layer, &path) {
                 below.push(path);
             }
         }
-        let stat = rustix::fs::fstat(beneath(&real, &at, flags)?)?;
-        if stat.st_gid != group {
+        let stat = beneath(&real, &at, flags).and_then(rustix::fs::fstat);
+        if stat.is_ok_and(|stat| stat.st_gid != group) {
             make_like(&real, &layer, &at);
         }
     }
     Ok(())
+}
+
+/// Whether something of the workspace is never shown, such as this session's own layer.
+fn is_hidden(plan: &Plan, path: &CStr) -> bool {
+    let inside = Path::new(WORKSPACE).join(OsStr::from_bytes(path.to_bytes()));
+    let inside: PathBuf = inside.components().collect();
+    plan.steps.iter().any(|step| matches!(step, Step::Hidden { at } if *at == inside))
 }
 
 /// Programs of the session have written what is there: no link is followed.
