@@ -6,7 +6,6 @@
 
 use rustix::process::Pid;
 use sessile_proc::Process;
-use sessile_protocol::SESSION_MARKER;
 use sessile_store::Metadata;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -40,20 +39,18 @@ impl Workspace {
         }
         let keeper = metadata.keeper_pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
         let keeper = keeper.ok_or(NoView)?;
-        let mark = format!("{SESSION_MARKER}={}", metadata.session_id);
-        let ours = mounts(std::process::id().cast_signed()).ok_or(NoView)?;
-        let is_inside = |pid: &Pid| {
-            let process = Process::new(*pid);
-            process.environment().has(&mark)
-                && mounts(pid.as_raw_nonzero().get()).is_some_and(|theirs| theirs != ours)
-        };
-        let inside = Process::new(keeper).descendants().into_iter().find(is_inside);
-        let pid = inside.ok_or(NoView)?.as_raw_nonzero();
-        Ok(Self { path: format!("/proc/{pid}/root{INSIDE}").into(), called: INSIDE.into() })
+        let hosts = mounts(keeper).ok_or(NoView)?;
+        // A keeper has one sandbox, in which nobody can make other mounts. The environment
+        // of a kernel cannot be read by an ordinary user, so it does not tell.
+        let inside = Process::new(keeper).descendants().into_iter().find_map(|pid| {
+            let path = PathBuf::from(format!("/proc/{}/root{INSIDE}", pid.as_raw_nonzero()));
+            (mounts(pid)? != hosts && path.is_dir()).then_some(path)
+        });
+        Ok(Self { path: inside.ok_or(NoView)?, called: INSIDE.into() })
     }
 }
 
 /// Returns the number of a process's mount namespace.
-fn mounts(pid: i32) -> Option<u64> {
-    fs::metadata(format!("/proc/{pid}/ns/mnt")).ok().map(|found| found.ino())
+fn mounts(pid: Pid) -> Option<u64> {
+    fs::metadata(format!("/proc/{}/ns/mnt", pid.as_raw_nonzero())).ok().map(|found| found.ino())
 }

@@ -122,9 +122,10 @@ impl Layer {
         if change.after.is_some_and(|after| after.kind == Kind::Other) {
             return Ok(Some(SPECIAL));
         }
-        copying::make_above(&self.upper, &self.real, &change.path)?;
+        let (upper, real) = (&self.upper, &self.real);
+        copying::make_above(upper, real, &change.path, Way::Replacing(None))?;
         let expected = self.expected(change, force)?;
-        copying::copy(&self.upper, &self.real, &change.path, Way::Replacing(expected))?;
+        copying::copy(upper, real, &change.path, Way::Replacing(expected))?;
         Ok(None)
     }
 

@@ -32,15 +32,26 @@ pub(crate) fn copy(from: &Tree, to: &Tree, path: &[u8], way: Way) -> Result<()> 
     let wrong = |errno| LayerError::of(errno, path);
     let found = from.look(path)?.ok_or_else(|| wrong(Errno::NOENT))?;
     let (above, name) = to.place(path).map_err(wrong)?;
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
     match found.node.kind {
         Kind::Directory => match rustix::fs::mkdirat(&above, name, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Ok(()) => {
+                if let Some((uid, gid)) = owner_of(&above, way) {
+                    let _ = rustix::fs::chownat(&above, name, Some(uid), Some(gid), flags);
+                }
+                Ok(())
+            }
+            Err(Errno::EXIST) => Ok(()),
             Err(errno) => Err(wrong(errno)),
         },
         Kind::File => {
             let aside = aside(way, name).map_err(wrong)?;
             let owner = match way {
-                Way::Replacing(_) => look_at(&above, name).ok().map(|old| (old.uid, old.gid)),
+                Way::Replacing(_) => {
+                    let old = look_at(&above, name).ok();
+                    let old = old.map(|old| (Uid::from_raw(old.uid), Gid::from_raw(old.gid)));
+                    old.or_else(|| owner_of(&above, way))
+                }
                 Way::New => None,
             };
             let copied = copy_file(from, path, (&above, &aside), owner);
@@ -49,9 +60,25 @@ pub(crate) fn copy(from: &Tree, to: &Tree, path: &[u8], way: Way) -> Result<()> 
         Kind::Link => {
             let aside = aside(way, name).map_err(wrong)?;
             let linked = rustix::fs::symlinkat(OsStr::new(&os(from.target(path)?)), &above, &aside);
+            if let (Ok(()), Some((uid, gid))) = (&linked, owner_of(&above, way)) {
+                let _ = rustix::fs::chownat(&above, &*aside, Some(uid), Some(gid), flags);
+            }
             finish(linked.map_err(wrong), (&above, &aside, name), path, way)
         }
         Kind::Other => Err(wrong(Errno::OPNOTSUPP)),
+    }
+}
+
+/// Returns who gets a new file of the real tree: the owner of its directory, where root
+/// applies changes to a directory of somebody else. Otherwise it belongs to the caller.
+fn owner_of(directory: &OwnedFd, way: Way) -> Option<(Uid, Gid)> {
+    match way {
+        Way::New => None,
+        Way::Replacing(_) if !rustix::process::geteuid().is_root() => None,
+        Way::Replacing(_) => {
+            let found = look_at(directory, OsStr::new("")).ok().filter(|found| found.uid != 0);
+            found.map(|found| (Uid::from_raw(found.uid), Gid::from_raw(found.gid)))
+        }
     }
 }
 
@@ -117,7 +144,7 @@ fn copy_file(
     from: &Tree,
     path: &[u8],
     to: (&OwnedFd, &OsStr),
-    owner: Option<(u32, u32)>,
+    owner: Option<(Uid, Gid)>,
 ) -> Result<()> {
     let wrong = |errno| LayerError::of(errno, path);
     let failed = |error: io::Error| LayerError::io(error, path);
@@ -144,7 +171,6 @@ fn copy_file(
     }
     // A replaced file keeps its owner, if we may change that.
     if let Some((uid, gid)) = owner {
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
         let _ = rustix::fs::fchown(&file, Some(uid), Some(gid));
     }
     let mode = Mode::from_raw_mode(found.node.mode & PERMISSIONS);
@@ -206,12 +232,12 @@ pub(crate) fn remove(tree: &Tree, path: &[u8], kind: Kind, expected: Option<Mark
 }
 
 /// Makes the missing directories above a path, like those of the other tree.
-pub(crate) fn make_above(from: &Tree, to: &Tree, path: &[u8]) -> Result<()> {
+pub(crate) fn make_above(from: &Tree, to: &Tree, path: &[u8], way: Way) -> Result<()> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     for (end, _) in slashes {
         let above = &path[..end];
         if to.look(above)?.is_none() {
-            copy(from, to, above, Way::New)?;
+            copy(from, to, above, way)?;
             if let Some(found) = from.look(above)? {
                 apply_mode(to, above, found.node.mode | 0o700)?;
             }

@@ -85,7 +85,7 @@ impl Layer {
             if change.after.is_some() && stays(&change) {
                 continue;
             }
-            let put = copying::make_above(&self.real, view, &change.path)
+            let put = copying::make_above(&self.real, view, &change.path, Way::New)
                 .and_then(|()| copying::copy(&self.real, view, &change.path, Way::New));
             put.map_err(halted(change, discarded.paths.len()))?;
             if before.kind == Kind::Directory {

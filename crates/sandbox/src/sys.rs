@@ -1,6 +1,7 @@
-//! Thin wrappers of the system calls for building a sandbox. They do not allocate,
-//! because some are made in processes that share our memory.
+//! Thin wrappers of the system calls for building a sandbox. Except for user namespaces,
+//! they do not allocate, because some are made in processes that share our memory.
 
+use sessile_subids::Extent;
 use std::ffi::{CStr, c_int, c_long, c_uint, c_ulong};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -83,6 +84,10 @@ pub(crate) enum Depth {
 /// Adds attributes to a mount.
 pub(crate) fn restrict(mount: BorrowedFd<'_>, attributes: u64, depth: Depth) -> io::Result<()> {
     let attr = MountAttr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    set_attributes(mount, &attr, depth)
+}
+
+fn set_attributes(mount: BorrowedFd<'_>, attr: &MountAttr, depth: Depth) -> io::Result<()> {
     let flags = libc::AT_EMPTY_PATH as c_uint
         | match depth {
             Depth::This => 0,
@@ -95,11 +100,20 @@ pub(crate) fn restrict(mount: BorrowedFd<'_>, attributes: u64, depth: Depth) -> 
             mount.as_raw_fd(),
             c"".as_ptr(),
             flags,
-            &raw const attr,
+            std::ptr::from_ref(attr),
             size_of::<MountAttr>(),
         )
     })
     .map(drop)
+}
+
+/// Shows the files of a mount that is not attached with the owners that a user namespace
+/// maps their ids to. Takes privileges over their file system, which has to support it.
+pub(crate) fn show_owners_of(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
+    const IDMAP: u64 = 0x0010_0000;
+    let userns_fd = users.as_raw_fd() as u64;
+    let attr = MountAttr { attr_set: IDMAP, attr_clr: 0, propagation: 0, userns_fd };
+    set_attributes(mount, &attr, Depth::AllBelow)
 }
 
 /// A file system that is about to be made.
@@ -305,6 +319,35 @@ pub(crate) fn fork_into(namespaces: c_int) -> io::Result<i32> {
     // a stack of its own the child continues where we are.
     let pid = checked(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?;
     i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// Returns a user namespace without processes, with these ids. Takes root.
+pub(crate) fn user_namespace(users: &[Extent], groups: &[Extent]) -> io::Result<OwnedFd> {
+    let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let pid = fork_into(libc::CLONE_NEWUSER)?;
+    if pid == 0 {
+        drop(go);
+        let _ = rustix::io::read(&wait, &mut [0; 1]);
+        // SAFETY: ends this process without running any of its parent's code.
+        unsafe { libc::_exit(0) }
+    }
+    drop(wait);
+    let made = write_map(pid, "uid_map", users)
+        .and_then(|()| write_map(pid, "gid_map", groups))
+        .and_then(|()| std::fs::File::open(format!("/proc/{pid}/ns/user")));
+    drop(go);
+    let child = rustix::process::Pid::from_raw(pid);
+    let wait = || rustix::process::waitpid(child, rustix::process::WaitOptions::empty());
+    while matches!(wait(), Err(rustix::io::Errno::INTR)) {}
+    made.map(OwnedFd::from)
+}
+
+/// Maps the ids of a child in a new user namespace.
+pub(crate) fn write_map(pid: i32, file: &str, extents: &[Extent]) -> io::Result<()> {
+    let lines = extents.iter();
+    let map: String =
+        lines.map(|(inside, outside, count)| format!("{inside} {outside} {count}\n")).collect();
+    std::fs::write(format!("/proc/{pid}/{file}"), map)
 }
 
 pub(crate) fn pidfd_of(pid: i32) -> io::Result<OwnedFd> {

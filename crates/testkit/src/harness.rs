@@ -23,6 +23,8 @@ pub struct Harness {
     sessions_dir: PathBuf,
     /// The user that runs commands, if not ourselves.
     user: Option<u32>,
+    /// A group that the user is also in.
+    group: Option<u32>,
     /// A namespace with other mounts, if needed.
     machine: Option<Machine>,
 }
@@ -46,7 +48,15 @@ impl Harness {
         let sessions_dir = root.path().join(deep).join("sessions");
         std::fs::create_dir_all(sessions_dir.parent().expect("a parent")).expect("directories");
         let state = tempfile::tempdir().expect("a temporary directory");
-        Self { binary: binary.into(), root, state, sessions_dir, user: None, machine: None }
+        Self {
+            binary: binary.into(),
+            root,
+            state,
+            sessions_dir,
+            user: None,
+            group: None,
+            machine: None,
+        }
     }
 
     /// For root: makes a harness that runs commands as an unprivileged user.
@@ -74,6 +84,13 @@ impl Harness {
     #[must_use]
     pub fn where_mounted(mut self, script: &str) -> Self {
         self.machine = Some(Machine::new(script));
+        self
+    }
+
+    /// For an unprivileged user where something is mounted, who is also in this group.
+    #[must_use]
+    pub fn in_group(mut self, group: u32) -> Self {
+        self.group = Some(group);
         self
     }
 
@@ -123,7 +140,10 @@ impl Harness {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = match &self.machine {
             None => Command::new(&self.binary),
-            Some(machine) => machine.command(&self.root(), &self.binary, self.user),
+            Some(machine) => {
+                let user = self.user.map(|user| (user, self.group));
+                machine.command(&self.root(), &self.binary, user)
+            }
         };
         command
             .args(args)

@@ -21,14 +21,24 @@ impl Machine {
         Self(child)
     }
 
-    /// Returns a command for a program inside, as a user, without arguments.
-    pub(crate) fn command(&self, at: &Path, program: &Path, user: Option<u32>) -> Command {
+    /// Returns a command for a program inside, as a user who may be in a group, without
+    /// arguments.
+    pub(crate) fn command(
+        &self,
+        at: &Path,
+        program: &Path,
+        user: Option<(u32, Option<u32>)>,
+    ) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--mount", "--target", &self.0.id().to_string(), "sh", "-c"]);
         command.arg("cd \"$0\" && exec \"$@\"").arg(at);
-        if let Some(user) = user {
+        if let Some((user, group)) = user {
             let user = user.to_string();
-            command.args(["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups"]);
+            command.args(["setpriv", "--reuid", &user, "--regid", &user]);
+            match group {
+                None => command.arg("--clear-groups"),
+                Some(group) => command.args(["--groups", &group.to_string()]),
+            };
         }
         command.arg(program);
         command

@@ -8,12 +8,13 @@ mod processes;
 
 pub(super) use ids::map_range;
 
-use super::init;
+use super::owners::Mapped;
+use super::{guard, init};
 use crate::limits::Group;
 use crate::plan::{Access, HOSTNAME, Net, Plan, Step};
 use crate::sys::{self, Depth, NODEV, NOEXEC, NOSUID, NewFileSystem, RDONLY};
 use rustix::process::Signal;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 use std::io::{self, Write};
@@ -36,12 +37,15 @@ pub(super) fn become_init(
     plan: &Plan,
     ids: (u32, u32),
     group: Option<&Group>,
+    mapped: Mapped,
     (ends, outcome, guard): (OwnedFd, OwnedFd, OwnedFd),
 ) -> ! {
-    let kept = [ends.as_raw_fd(), outcome.as_raw_fd(), guard.as_raw_fd()];
+    let mut kept = vec![ends.as_raw_fd(), outcome.as_raw_fd(), guard.as_raw_fd()];
+    kept.extend(mapped.descriptors().map(AsRawFd::as_raw_fd));
     let work = || {
         enter_group(group)?;
-        build(plan, ids, kept, guard.as_fd())
+        prepare(&mut kept).map_err(|error| format!("the first process: {error}"))?;
+        build(plan, ids, mapped, guard.as_fd())
     };
     let built = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     let (text, is_built) = match built {
@@ -65,13 +69,14 @@ fn enter_group(group: Option<&Group>) -> Outcome<()> {
     sys::unshare(libc::CLONE_NEWCGROUP).map_err(failed)
 }
 
-fn build(plan: &Plan, ids: (u32, u32), kept: [i32; 3], guard: BorrowedFd<'_>) -> Outcome<()> {
+fn build(plan: &Plan, ids: (u32, u32), mut mapped: Mapped, guard: BorrowedFd<'_>) -> Outcome<()> {
     let said = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
-    prepare(kept).map_err(said("the first process"))?;
     ids::map_ids(plan, ids, guard).map_err(said("the user's numbers cannot be mapped"))?;
     sys::mount(None, c"/", None, libc::MS_REC | libc::MS_SLAVE, None)
         .map_err(said("mounts cannot be separated from the host's"))?;
-    let sources = plan.steps.iter().map(open_source).collect::<Outcome<Vec<_>>>()?;
+    let steps = plan.steps.iter().enumerate();
+    let sources = steps.map(|(number, step)| open_source(step, mapped.take(number)));
+    let sources = sources.collect::<Outcome<Vec<_>>>()?;
     let root = NewFileSystem::of(c"tmpfs").and_then(|new| {
         new.set(c"mode", c"0755")?;
         new.set(c"size", c"16m")?;
@@ -80,7 +85,7 @@ fn build(plan: &Plan, ids: (u32, u32), kept: [i32; 3], guard: BorrowedFd<'_>) ->
     let root = root.map_err(said("the new root"))?;
     let base = open_path(&plan.base).map_err(named(&plan.base))?;
     sys::attach(root.as_fd(), base.as_fd()).map_err(said("the new root"))?;
-    let root = Root { fd: root, guard, plan, private: OnceCell::new() };
+    let root = Root { fd: root, guard, plan, private: OnceCell::new(), aside: Cell::new(0) };
     for (step, source) in plan.steps.iter().zip(sources) {
         root.take(step, source)?;
     }
@@ -89,6 +94,9 @@ fn build(plan: &Plan, ids: (u32, u32), kept: [i32; 3], guard: BorrowedFd<'_>) ->
     rustix::process::fchdir(&root.fd).map_err(|e| said("the new root")(e.into()))?;
     sys::pivot_here().map_err(said("the new root"))?;
     sys::detach(c".").map_err(said("the host's tree cannot be let go of"))?;
+    for _ in 0..root.aside.get() {
+        sys::detach(ASIDE).map_err(said("the directories below layers"))?;
+    }
     if root.private.get().is_some() {
         sys::detach(PRIVATE).map_err(said("private directories"))?;
     }
@@ -106,22 +114,10 @@ fn build(plan: &Plan, ids: (u32, u32), kept: [i32; 3], guard: BorrowedFd<'_>) ->
 }
 
 /// Closes everything that belongs to the keeper, and arranges to die with the keeper.
-fn prepare(mut kept: [i32; 3]) -> io::Result<()> {
-    kept.sort_unstable();
-    let [low, middle, high] = kept.map(i32::cast_unsigned);
-    // SAFETY: these descriptors belong to values of the keeper that are never used or
-    // dropped in this process; the mask and the dispositions are this process's own.
+fn prepare(kept: &mut [i32]) -> io::Result<()> {
+    guard::close_all_but(kept);
+    // SAFETY: the mask and the dispositions are this process's own.
     unsafe {
-        for (first, last) in [
-            (0, low.saturating_sub(1)),
-            (low + 1, middle - 1),
-            (middle + 1, high - 1),
-            (high + 1, u32::MAX),
-        ] {
-            if first <= last {
-                libc::syscall(libc::SYS_close_range, first, last, 0);
-            }
-        }
         let mut none = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
@@ -139,13 +135,24 @@ fn prepare(mut kept: [i32; 3]) -> io::Result<()> {
 enum Source {
     None,
     Mount(OwnedFd),
-    Layers { lower: OwnedFd, upper: OwnedFd, work: OwnedFd },
+    Layers { lower: Lower, upper: OwnedFd, work: OwnedFd },
 }
 
-fn open_source(step: &Step) -> Outcome<Source> {
+/// The directory below a layer.
+enum Lower {
+    There(OwnedFd),
+    /// A mount that shows other owners, attached nowhere.
+    Mapped(OwnedFd),
+}
+
+/// Opens what a step takes. A directory with other owners was made by the keeper.
+fn open_source(step: &Step, mapped: Option<OwnedFd>) -> Outcome<Source> {
     Ok(match step {
         Step::Tree { host, access, .. } => {
-            let tree = sys::clone_tree(&text(host)?).map_err(named(host))?;
+            let tree = match mapped {
+                Some(mapped) => mapped,
+                None => sys::clone_tree(&text(host)?).map_err(named(host))?,
+            };
             let read_only = match access {
                 Access::ReadOnly => RDONLY,
                 Access::Writable => 0,
@@ -167,7 +174,11 @@ fn open_source(step: &Step) -> Outcome<Source> {
                 std::fs::create_dir_all(directory).map_err(named(directory))?;
             }
             let open = |path: &Path| open_path(path).map_err(named(path));
-            Source::Layers { lower: open(host)?, upper: open(upper)?, work: open(work)? }
+            let lower = match mapped {
+                Some(mapped) => Lower::Mapped(mapped),
+                None => Lower::There(open(host)?),
+            };
+            Source::Layers { lower, upper: open(upper)?, work: open(work)? }
         }
         Step::Kept { directory, .. } => {
             std::fs::create_dir_all(directory).map_err(named(directory))?;
@@ -175,7 +186,7 @@ fn open_source(step: &Step) -> Outcome<Source> {
             sys::restrict(tree.as_fd(), NOSUID | NODEV, Depth::This).map_err(named(directory))?;
             Source::Mount(tree)
         }
-        Step::Guarded { source, .. } => open_source(source)?,
+        Step::Guarded { source, .. } => open_source(source, mapped)?,
         Step::Directory { .. }
         | Step::Link { .. }
         | Step::Text { .. }
@@ -207,10 +218,15 @@ struct Root<'a> {
     plan: &'a Plan,
     /// The file system of all private directories.
     private: OnceCell<OwnedFd>,
+    /// How many directories are mounted aside.
+    aside: Cell<u32>,
 }
 
 /// Where it is mounted while the tree is built.
 const PRIVATE: &CStr = c"/mnt";
+/// Where directories below layers are mounted while the tree is built: before Linux 6.15
+/// a layer takes none that is attached nowhere.
+const ASIDE: &CStr = c"/srv";
 
 impl Root<'_> {
     fn take(&self, step: &Step, source: Source) -> Outcome<()> {
@@ -233,14 +249,14 @@ impl Root<'_> {
             ) => self.place(at, tree.as_fd()).map_err(named(at)),
             (Step::Memory { at, mode }, _) => self.memory(at, *mode).map_err(named(at)),
             (Step::Layered { host, at, .. }, Source::Layers { lower, upper, work }) => {
-                let layers = layers(host, [&lower, &upper, &work])?;
+                let layers = self.layers(host, lower, [&upper, &work])?;
                 self.place(at, layers.as_fd()).map_err(named(at))
             }
             (Step::Guarded { source, at }, Source::Layers { lower, upper, work }) => {
                 let Step::Layered { host, .. } = &**source else {
                     return Err(format!("{}: it has no layer", at.display()));
                 };
-                self.guard(at, &layers(host, [&lower, &upper, &work])?)
+                self.guard(at, &self.layers(host, lower, [&upper, &work])?)
             }
             (Step::Guarded { at, .. }, Source::Mount(tree)) => self.guard(at, &tree),
             (Step::Processes { at }, _) => self.processes(at),
@@ -370,6 +386,20 @@ impl Root<'_> {
         mount().map_err(failed)
     }
 
+    /// Returns a directory with a layer on top that takes the changes.
+    fn layers(&self, host: &Path, lower: Lower, [upper, work]: [&OwnedFd; 2]) -> Outcome<OwnedFd> {
+        let lower = match lower {
+            Lower::There(lower) => lower,
+            Lower::Mapped(mapped) => {
+                let aside = Path::new(OsStr::from_bytes(ASIDE.to_bytes()));
+                self.place(aside, mapped.as_fd()).map_err(named(host))?;
+                self.aside.set(self.aside.get() + 1);
+                mapped
+            }
+        };
+        layers(host, [&lower, upper, work])
+    }
+
     fn terminals(&self, at: &Path) -> io::Result<()> {
         let new = NewFileSystem::of(c"devpts")?;
         new.set(c"ptmxmode", c"0666")?;
@@ -422,18 +452,22 @@ fn layers(host: &Path, [lower, upper, work]: [&OwnedFd; 3]) -> Outcome<OwnedFd> 
     let failed = |error: io::Error| format!("the layer on {}: {error}", host.display());
     set().map_err(failed)?;
     new.mount(NOSUID | NODEV).map_err(|error| match mounted_below(host) {
-        Some(mount) if error.raw_os_error() == Some(libc::EINVAL) => format!(
-            "the layer on {}: Linux makes none on a directory with a mount in it, and {} is one; \
-             unmount it, or start with --files direct",
-            host.display(),
-            mount.display()
-        ),
+        Some(mount) if error.raw_os_error() == Some(libc::EINVAL) => has_mount(host, &mount),
         Some(_) | None => failed(error),
     })
 }
 
+pub(super) fn has_mount(host: &Path, mount: &Path) -> String {
+    format!(
+        "the layer on {}: Linux makes none on a directory with a mount in it, and {} is one; \
+         unmount it, or start with --files direct",
+        host.display(),
+        mount.display()
+    )
+}
+
 /// Returns a mount point somewhere below a directory.
-fn mounted_below(directory: &Path) -> Option<PathBuf> {
+pub(super) fn mounted_below(directory: &Path) -> Option<PathBuf> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let places = mounts.lines().filter_map(|line| line.split(' ').nth(4));
     // mountinfo escapes blanks and the like as octal numbers.

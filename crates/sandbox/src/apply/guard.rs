@@ -5,7 +5,7 @@
 use super::tally::Tally;
 use crate::fuse::{Account, Caching, IdMap, IdRange, Server, Window};
 use crate::mover::record::Records;
-use crate::plan::{Guard, Plan, WORKSPACE};
+use crate::plan::{Claim, Guard, Plan, WORKSPACE};
 use crate::rules::Rules;
 use crate::sys;
 use rustix::fs::{Mode, OFlags};
@@ -38,12 +38,17 @@ pub(super) fn start(
         extents.map(|(inside, outside, count)| IdRange { inside, outside, count }).collect()
     };
     let inside = plan.user.id();
-    let ids = if plan.ids.are_inside_only() {
-        IdMap::default()
-    } else {
-        let users = ranges(plan.ids.users(inside, uid));
-        IdMap { users, groups: ranges(plan.ids.groups(inside, gid)) }
+    let own_groups = match plan.claim {
+        Claim::Own | Claim::All => Vec::new(),
+        Claim::Groups => {
+            rustix::process::getgroups()?.into_iter().map(|group| group.as_raw()).collect()
+        }
     };
+    let mut ids = IdMap { user: inside, claims: plan.claim, own_groups, ..IdMap::default() };
+    if !plan.ids.are_inside_only() {
+        ids.users = ranges(plan.ids.users(inside, uid));
+        ids.groups = ranges(plan.ids.groups(inside, gid));
+    }
     let caching = if guard.is_alone { Caching::ALONE } else { Caching::SHARED };
     let account = match (&guard.account, tally) {
         (Some(account), Some(tally)) => {
@@ -129,10 +134,21 @@ fn join_users(init: BorrowedFd<'_>, keeper: Pid) {
 pub(crate) fn leave_keeper(kept: &mut [i32]) {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     let _ = rustix::process::setsid();
+    close_all_but(kept);
+    // SAFETY: the mask is this process's own.
+    unsafe {
+        let mut all = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+    }
+}
+
+/// Closes everything that belongs to the keeper except these descriptors.
+pub(super) fn close_all_but(kept: &mut [i32]) {
     kept.sort_unstable();
     let mut first = 0;
     // SAFETY: these descriptors belong to values of the keeper that are never used or
-    // dropped in this process; the mask is its own.
+    // dropped in this process.
     unsafe {
         for kept in kept.iter().map(|kept| kept.cast_unsigned()) {
             if first < kept {
@@ -141,9 +157,6 @@ pub(crate) fn leave_keeper(kept: &mut [i32]) {
             first = kept + 1;
         }
         libc::syscall(libc::SYS_close_range, first, u32::MAX, 0);
-        let mut all = std::mem::zeroed::<libc::sigset_t>();
-        libc::sigfillset(&raw mut all);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
     }
 }
 

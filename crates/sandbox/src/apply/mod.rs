@@ -18,6 +18,7 @@ mod build;
 mod dumps;
 mod guard;
 mod init;
+mod owners;
 mod tally;
 
 pub use tally::{Tallied, Tally};
@@ -30,6 +31,7 @@ use crate::mover::Mover;
 use crate::plan::{Net, Plan, slate_bytes};
 use crate::proxy::Proxy;
 use crate::sys;
+use owners::Mapped;
 use rustix::process::{Pid, Signal};
 use std::ffi::{CString, c_int};
 use std::fs::File;
@@ -103,18 +105,21 @@ impl Sandbox {
         let (given, giving) = guard::channel()?;
         let namespaces = namespaces(&plan.net);
         let ids = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let mapped = Mapped::of(plan, ids)?;
+        owners::make_directories(plan, ids.1)?;
         // The cgroup namespace is made once init is in its group.
         let pid = match sys::fork_into(namespaces & !libc::CLONE_NEWCGROUP) {
             Ok(0) => {
                 drop((ends, outcome, given));
-                build::become_init(plan, ids, group.as_ref(), (ends_in, outcome_in, giving))
+                let group = group.as_ref();
+                build::become_init(plan, ids, group, mapped, (ends_in, outcome_in, giving))
             }
             Ok(pid) => Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH)?,
             Err(error) => {
                 return Err(BuildError::Namespaces(crate::check::namespaces_missing(&error)));
             }
         };
-        drop((ends_in, outcome_in, giving));
+        drop((ends_in, outcome_in, giving, mapped));
         // Init reports why it has ended.
         let _ = build::map_range(pid, plan, ids, given.as_fd());
         // Init waits for answers before it is done.

@@ -3,12 +3,14 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
+use std::time::Instant;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::Outcome;
-use super::message::{Reply, Request};
+use super::lookout::Lookout;
+use super::message::{Operation, Reply, Request};
 
 /// How much one write carries at most. Larger ones gain little, and this is
 /// memory of each session that writes much.
@@ -19,6 +21,15 @@ const BUFFER: usize = MAX_WRITE as usize + 4096 + 8192;
 pub(super) struct Device {
     fuse: Rc<OwnedFd>,
     buffer: Vec<u8>,
+    reading: Reading,
+    lookout: Lookout,
+}
+
+/// What reading does where there is no request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Waits,
+    ReturnsAtOnce,
 }
 
 impl std::fmt::Debug for Device {
@@ -37,7 +48,8 @@ impl Device {
     pub(super) fn new(fuse: OwnedFd) -> io::Result<Self> {
         let flags = rustix::fs::fcntl_getfl(&fuse)?;
         rustix::fs::fcntl_setfl(&fuse, flags - OFlags::NONBLOCK)?;
-        Ok(Self { fuse: Rc::new(fuse), buffer: vec![0; BUFFER] })
+        let (buffer, lookout) = (vec![0; BUFFER], Lookout::new());
+        Ok(Self { fuse: Rc::new(fuse), buffer, reading: Reading::Waits, lookout })
     }
 
     pub(super) fn handle(&self) -> Rc<OwnedFd> {
@@ -48,19 +60,60 @@ impl Device {
         &self.buffer[..length]
     }
 
-    /// Waits for a request. Looking out for the next one without sleeping, which
-    /// pays elsewhere, costs here: the scheduler puts a server that sleeps on
-    /// the core of who asks, and a round trip takes 7 µs instead of 50.
+    /// Waits for a request, at first without sleeping if it is likely to come soon.
     pub(super) fn receive(&mut self) -> io::Result<Received> {
+        let received = match self.look_out()? {
+            Some(received) => received,
+            None => self.read(Reading::Waits)?.unwrap_or(Received::Unmounted),
+        };
+        self.lookout.came(Instant::now());
+        Ok(received)
+    }
+
+    fn look_out(&mut self) -> io::Result<Option<Received>> {
+        let Some(until) = self.lookout.until() else { return Ok(None) };
+        let mut before = Instant::now();
+        while before < until {
+            if let Some(received) = self.read(Reading::ReturnsAtOnce)? {
+                return Ok(Some(received));
+            }
+            // Whoever is to ask may wait for this very core.
+            rustix::thread::sched_yield();
+            let after = Instant::now();
+            if self.lookout.offered(after.duration_since(before), after) {
+                break;
+            }
+            before = after;
+        }
+        Ok(None)
+    }
+
+    /// Reads a request, if there is one.
+    fn read(&mut self, reading: Reading) -> io::Result<Option<Received>> {
+        if self.reading != reading {
+            let flags = rustix::fs::fcntl_getfl(&*self.fuse)? - OFlags::NONBLOCK;
+            let own = match reading {
+                Reading::Waits => OFlags::empty(),
+                Reading::ReturnsAtOnce => OFlags::NONBLOCK,
+            };
+            rustix::fs::fcntl_setfl(&*self.fuse, flags | own)?;
+            self.reading = reading;
+        }
         loop {
-            match rustix::io::read(&*self.fuse, &mut self.buffer) {
-                Ok(length) => return Ok(Received::Request(length)),
+            match (rustix::io::read(&*self.fuse, &mut self.buffer), reading) {
+                (Ok(length), _) => return Ok(Some(Received::Request(length))),
+                (Err(Errno::AGAIN), Reading::ReturnsAtOnce) => return Ok(None),
                 // Whoever asked was interrupted before it could be read.
-                Err(Errno::INTR | Errno::NOENT | Errno::AGAIN) => {}
-                Err(Errno::NODEV) => return Ok(Received::Unmounted),
-                Err(errno) => return Err(errno.into()),
+                (Err(Errno::INTR | Errno::NOENT | Errno::AGAIN), _) => {}
+                (Err(Errno::NODEV), _) => return Ok(Some(Received::Unmounted)),
+                (Err(errno), _) => return Err(errno.into()),
             }
         }
+    }
+
+    /// A request of this kind is done with.
+    pub(super) fn is_done_with(&mut self, operation: Operation) {
+        self.lookout.answered(operation, Instant::now());
     }
 
     /// Answers. Says whether nobody is left to hear it.

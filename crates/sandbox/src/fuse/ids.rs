@@ -1,9 +1,16 @@
 //! Users inside and outside. The kernel speaks of users as the namespace of
 //! the mount knows them, the source as this process does.
 
+use crate::plan::Claim;
+
 /// Users inside and outside. Without ranges they are the same.
 #[derive(Debug, Clone, Default)]
 pub struct IdMap {
+    /// The user inside, and whose files are shown as that user's.
+    pub user: u32,
+    pub claims: Claim,
+    /// Groups that this process is in, if their files are.
+    pub own_groups: Vec<u32>,
     pub users: Vec<IdRange>,
     pub groups: Vec<IdRange>,
 }
@@ -19,7 +26,25 @@ pub struct IdRange {
 /// Who has no id on the other side: `nobody`, as the kernel has it.
 const NOBODY: u32 = 65534;
 
-pub(super) fn inside(ranges: &[IdRange], id: u32) -> u32 {
+impl IdMap {
+    /// The user inside that a file's owner is shown as.
+    pub(super) fn user_inside(&self, id: u32) -> u32 {
+        match self.claims {
+            Claim::All => self.user,
+            Claim::Own | Claim::Groups => inside(&self.users, id),
+        }
+    }
+
+    pub(super) fn group_inside(&self, id: u32) -> u32 {
+        match self.claims {
+            Claim::All => self.user,
+            Claim::Groups if self.own_groups.contains(&id) => self.user,
+            Claim::Own | Claim::Groups => inside(&self.groups, id),
+        }
+    }
+}
+
+fn inside(ranges: &[IdRange], id: u32) -> u32 {
     translate(ranges, id, |range| (range.outside, range.inside)).unwrap_or(NOBODY)
 }
 

@@ -40,6 +40,7 @@ mod directories;
 mod guard;
 mod handles;
 mod ids;
+mod lookout;
 mod message;
 mod nodes;
 mod tree;
@@ -138,7 +139,7 @@ impl Server {
                     let Some(request) = Request::parse(device.request(length)) else {
                         return Err(io::Error::from(io::ErrorKind::InvalidData));
                     };
-                    let unique = request.unique;
+                    let (unique, operation) = (request.unique, request.operation);
                     if request.operation == Operation::Init {
                         let outcome = device::greet(&request, &mut reply);
                         if let Ok(abilities) = outcome {
@@ -154,6 +155,7 @@ impl Server {
                             self.tree.was_not_heard();
                         }
                     }
+                    device.is_done_with(operation);
                 }
             }
         }

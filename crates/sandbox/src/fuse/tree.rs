@@ -18,7 +18,7 @@ use super::account::{Account, EACH, Unnamed};
 use super::ahead::{Ahead, Window};
 use super::directories::{Directories, Directory};
 use super::handles::{Handle, Handles};
-use super::ids::{IdMap, inside, outside};
+use super::ids::{IdMap, outside};
 use super::message::{Operation, Reply, Request};
 use super::nodes::{NodeId, Nodes, Place, ROOT, Sameness};
 use super::{Caching, Outcome, device};

@@ -1,7 +1,7 @@
 //! What the host has that a sandbox shows: inspected once, before anything is decided.
 
 use super::programs::{Programs, programs};
-use super::{Ids, Mapper, Others, etc, etc::PEOPLE};
+use super::{Ids, Mapper, Others, Owners, etc, etc::PEOPLE};
 use crate::check::Missing;
 use crate::limits::LimitSupport;
 use sessile_subids::SubIds;
@@ -74,6 +74,8 @@ pub struct Host {
     pub range: Option<Ids>,
     /// What is missing for that.
     pub range_missing: Option<Missing>,
+    /// The owners of the workspace, if they are others than the caller.
+    pub owners: Option<Owners>,
     pub resolution: Vec<EtcEntry>,
     pub programs: Programs,
     /// What is missing for rules for single paths.
@@ -137,6 +139,7 @@ impl Host {
             }
         };
         let user = rustix::process::geteuid().as_raw();
+        let group = rustix::process::getegid().as_raw();
         let range = range(user, tree).map_or_else(range_of_user, Ok);
         Self {
             programs,
@@ -148,6 +151,7 @@ impl Host {
             groups: text_of(tree, "/etc/group"),
             range: range.as_ref().ok().cloned(),
             range_missing: range.err(),
+            owners: Owners::look(wanted.workspace, wanted.hidden, (user, group)),
             // Names are resolved as on the host.
             resolution: entries(Path::new("/"), etc::RESOLUTION),
             tops,

@@ -10,6 +10,7 @@ pub mod environment;
 mod etc;
 pub mod host;
 mod installation;
+mod owners;
 mod programs;
 mod root;
 mod sockets;
@@ -20,6 +21,7 @@ use crate::mover;
 use crate::policy::{FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
 use host::{Host, Top};
+pub use owners::Owners;
 use root::of_system;
 pub use root::{Ids, Mapper, Others};
 use std::path::{Path, PathBuf};
@@ -68,6 +70,10 @@ pub struct Place {
 pub struct Plan {
     pub user: User,
     pub ids: Ids,
+    /// The user and the group of the workspace, if mounts show its files with other owners.
+    pub owner: Option<(u32, u32)>,
+    /// Whose files of the workspace are shown as the user's, or could be.
+    pub claim: Claim,
     pub net: Net,
     pub steps: Vec<Step>,
     /// Paths inside that may be written below, for the second wall.
@@ -89,6 +95,18 @@ pub struct Guard {
     pub is_alone: bool,
     /// The limit for writes to the layer, if there is one.
     pub account: Option<Account>,
+}
+
+/// Whose files are shown as those of the user inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Claim {
+    /// Those of the caller.
+    #[default]
+    Own,
+    /// Everybody's: the caller is root.
+    All,
+    /// Those of the caller, and of groups that the caller is in.
+    Groups,
 }
 
 /// A limit that the guard enforces: the layer and the private directories together.
@@ -193,6 +211,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// Returns what the guard shows, or the step itself.
+    pub(crate) fn inner(&self) -> &Self {
+        if let Self::Guarded { source, .. } = self { source.inner() } else { self }
+    }
+
     /// Whether new files there are made on the host, where others may find them.
     fn writes_to_host(&self) -> bool {
         match self {
@@ -263,6 +286,8 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     let mut plan = Plan {
         user: if policy.root { User::Root } else { User::Agent },
         ids: host.range.clone().filter(|_| policy.root).unwrap_or(Ids::One),
+        owner: None,
+        claim: Claim::Own,
         net: match &policy.network {
             Network::Full => Net::Hosts,
             Network::None => Net::Own,
@@ -279,6 +304,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     {
         plan.limits.notes.push(one_user(missing));
     }
+    plan.claim = plan.owners(host);
     plan.system(policy, host, place)?;
     plan.kept(place);
     plan.private();
@@ -457,8 +483,18 @@ impl Plan {
             most_private: self.limits.private_bytes,
             upper: place.layer.join("upper"),
         });
+        // The guard is what shows files of several owners as the user's.
+        let is_shared = match self.claim {
+            Claim::Own => false,
+            Claim::All => host.owners.is_some_and(|owners| owners.are_several),
+            Claim::Groups => policy.files == FileMode::Overlay,
+        };
+        let is_guarded = account.is_some() || (is_shared && host.guard_missing.is_none());
         match need {
-            Need::Uniform(Level::Write) if account.is_none() => {
+            Need::Uniform(Level::Write) if !is_guarded => {
+                if is_shared {
+                    self.limits.notes.push(owners::note(host, self.claim));
+                }
                 self.steps.push(writable);
                 self.writable.push(at.clone());
                 match policy.files {

@@ -67,14 +67,20 @@ impl Ids {
 impl Others {
     pub(super) fn extents(self, inside: u32, own: u32) -> Vec<Extent> {
         let Self { outside, count, same } = self;
-        let own = (inside, own, 1);
-        let first = inside + 1;
-        let Some(same) = same else { return vec![own, (first, outside, count)] };
-        let below = same.saturating_sub(first);
-        let above = count.saturating_sub(below + 1);
-        let all =
-            [own, (first, outside, below), (same, same, 1), (same + 1, outside + below + 1, above)];
-        all.into_iter().filter(|(_, _, count)| *count > 0).collect()
+        let mut all = vec![(inside, own, 1), (0, outside, inside.min(count))];
+        let (first, outside) = (inside + 1, outside + inside);
+        let count = count.saturating_sub(inside);
+        match same.filter(|same| *same >= first) {
+            None => all.push((first, outside, count)),
+            Some(same) => {
+                let below = same - first;
+                let above = count.saturating_sub(below + 1);
+                let rest = (same + 1, outside + below + 1, above);
+                all.extend([(first, outside, below), (same, same, 1), rest]);
+            }
+        }
+        all.retain(|(_, _, count)| *count > 0);
+        all
     }
 }
 

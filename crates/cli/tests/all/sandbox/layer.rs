@@ -265,6 +265,22 @@ fn changes_are_dropped_while_programs_use_them() {
     }
 }
 
+/// Only root may read the environment of a kernel in a sandbox.
+#[test]
+fn an_ordinary_user_drops_changes_too() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let h = Harness::unprivileged(env!("CARGO_BIN_EXE_sessile"));
+    let owner = fs::metadata(h.root()).expect("a directory").uid();
+    fs::write(h.path("a"), "real\n").expect("a file");
+    chown(h.path("a"), Some(owner), Some(owner)).expect("it is given away");
+    let s = sandboxed(&h, "full-access");
+    s.run("echo session >a; echo n >new").exits(0);
+    assert_eq!(paths(&s, "discard", &["a"], "discarded"), ["a"]);
+    s.run("cat a new").exits(0).prints("real\nn\n");
+}
+
 #[test]
 fn what_is_hidden_is_neither_told_nor_touched() {
     let h = harness!();

@@ -10,5 +10,6 @@ mod git;
 mod layer;
 pub(crate) mod limits;
 mod network;
+mod owners;
 mod renames;
 mod systems;

@@ -1,8 +1,8 @@
 //! Maps the users inside to users outside.
 
 use crate::plan::{Ids, Mapper, Plan};
+use crate::sys;
 use rustix::process::Pid;
-use sessile_subids::Extent;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -49,7 +49,9 @@ pub(in crate::apply) fn map_range(
     let (users, groups) = (plan.ids.users(inside, uid), plan.ids.groups(inside, gid));
     let mapped = match by {
         Mapper::Keeper => {
-            write_map(pid, "gid_map", &groups).and_then(|()| write_map(pid, "uid_map", &users))
+            let pid = pid.as_raw_nonzero().get();
+            sys::write_map(pid, "gid_map", &groups)
+                .and_then(|()| sys::write_map(pid, "uid_map", &users))
         }
         Mapper::Programs(range) => range.map(pid, &users, &groups),
     };
@@ -57,11 +59,4 @@ pub(in crate::apply) fn map_range(
     let said = why.as_ref().map_or(MAPPED, |why| why.as_bytes());
     rustix::io::write(to, &said[..said.len().min(MOST_SAID)]).map(drop)?;
     Ok(())
-}
-
-fn write_map(pid: Pid, file: &str, extents: &[Extent]) -> io::Result<()> {
-    let lines = extents.iter();
-    let map: String =
-        lines.map(|(inside, outside, count)| format!("{inside} {outside} {count}\n")).collect();
-    std::fs::write(format!("/proc/{}/{file}", pid.as_raw_nonzero()), map)
 }

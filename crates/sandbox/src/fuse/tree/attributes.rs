@@ -7,7 +7,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::{NodeId, Outcome, Reply, Request, Target, Tree, inside, outside, proc_path};
+use super::{NodeId, Outcome, Reply, Request, Target, Tree, outside, proc_path};
 use crate::fuse::guard;
 
 /// The size of a file's attributes in messages.
@@ -77,15 +77,28 @@ impl Tree {
     pub(super) fn set_attributes(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
         let change = Change::parse(request)?;
         guard::change(self.nodes.get(request.node)?.level)?;
+        match self.change(request.node, &change) {
+            Err(Errno::OVERFLOW) => {
+                self.take_over(request.node)?;
+                self.change(request.node, &change)?;
+            }
+            outcome => outcome?,
+        }
+        let stat = self.stat(request.node)?;
+        self.put_attributes_reply(request.node, &stat, reply);
+        Ok(())
+    }
+
+    fn change(&mut self, id: NodeId, change: &Change) -> Outcome {
         let users = |id| outside(&self.ids.users, id).map(Uid::from_raw).ok_or(Errno::INVAL);
         let groups = |id| outside(&self.ids.groups, id).map(Gid::from_raw).ok_or(Errno::INVAL);
         let uid = change.has(UID).then(|| users(change.uid)).transpose()?;
         let gid = change.has(GID).then(|| groups(change.gid)).transpose()?;
         if change.has(SIZE) {
-            self.set_size(request.node, &change)?;
+            self.set_size(id, change)?;
             self.has_freed();
         }
-        let target = self.target(request.node)?;
+        let target = self.target(id)?;
         if change.has(UID | GID) {
             target.set_owner(uid, gid)?;
         }
@@ -97,8 +110,6 @@ impl Tree {
         if change.has(ATIME | MTIME | ATIME_NOW | MTIME_NOW) {
             target.set_times(&change.times)?;
         }
-        let stat = self.stat(request.node)?;
-        self.put_attributes_reply(request.node, &stat, reply);
         Ok(())
     }
 
@@ -192,8 +203,8 @@ impl Tree {
         // included; 1 stands for unknown.
         let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         reply.u32(if is_directory { 1 } else { stat.st_nlink as u32 });
-        reply.u32(inside(&self.ids.users, stat.st_uid));
-        reply.u32(inside(&self.ids.groups, stat.st_gid));
+        reply.u32(self.ids.user_inside(stat.st_uid));
+        reply.u32(self.ids.group_inside(stat.st_gid));
         let (major, minor) = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
         reply.u32((minor & 0xff) | (major << 8) | ((minor & !0xff) << 12));
         reply.u32(stat.st_blksize as u32);

@@ -1,13 +1,22 @@
 //! Files: opening, reading, writing.
 
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
-use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, Stat};
+use rustix::fs::{
+    AtFlags, FallocateFlags, FileType, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps,
+};
 use rustix::io::Errno;
 
 use super::attributes::without_privileges;
-use super::{Handle, NodeId, Outcome, Passthrough, Reply, Request, Sameness, Target, Tree, device};
+use super::{
+    EACH, Handle, NodeId, Outcome, Passthrough, Reply, Request, Sameness, Target, Tree, device,
+};
 use crate::fuse::guard;
+use crate::plan::Claim;
 
 /// The kernel keeps nothing of it, or all when it is opened again.
 const DIRECT_IO: u32 = 1;
@@ -49,7 +58,13 @@ impl Tree {
             // the next look tells.
             self.charge(0)?;
         }
-        let fd = self.target(request.node)?.open(kept_flags(flags))?;
+        let fd = match self.target(request.node)?.open(kept_flags(flags)) {
+            Err(Errno::OVERFLOW) => {
+                self.take_over(request.node)?;
+                self.target(request.node)?.open(kept_flags(flags))?
+            }
+            opened => opened?,
+        };
         let stat = rustix::fs::fstat(&fd)?;
         self.check_same(request.node, &stat)?;
         if flags.contains(OFlags::TRUNC) {
@@ -108,6 +123,36 @@ impl Tree {
             Sameness::Inode => return Err(Errno::STALE),
         }
         Ok(())
+    }
+
+    /// Puts a copy in the place of a file that the layer cannot take over, because its
+    /// group has no id inside. The copy has the user's group.
+    pub(super) fn take_over(&mut self, id: NodeId) -> Outcome {
+        match (self.ids.claims, self.sameness) {
+            (Claim::Groups, Sameness::Name) => {}
+            (Claim::Own | Claim::All | Claim::Groups, _) => return Err(Errno::OVERFLOW),
+        }
+        let Target::Named(directory, name) = self.target(id)? else { return Err(Errno::OVERFLOW) };
+        let name = name.to_owned();
+        let old = Target::Named(Rc::clone(&directory), &name).open(OFlags::RDONLY)?;
+        let stat = rustix::fs::fstat(&old)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Errno::OVERFLOW);
+        }
+        self.charge(stat.st_size.cast_unsigned() + EACH)?;
+        let aside = CString::new(format!(".sessile-taking-{id}")).map_err(|_| Errno::INVAL)?;
+        let how = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let new = rustix::fs::openat(&*directory, &*aside, how, Mode::RUSR | Mode::WUSR)?;
+        let mut new = File::from(new);
+        let copied = io::copy(&mut File::from(old), &mut new)
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            .and_then(|_| rustix::fs::fchmod(&new, Mode::from_raw_mode(stat.st_mode)))
+            .and_then(|()| rustix::fs::futimens(&new, &times_of(&stat)))
+            .and_then(|()| rustix::fs::renameat(&*directory, &*aside, &*directory, &*name));
+        if copied.is_err() {
+            let _ = rustix::fs::unlinkat(&*directory, &*aside, AtFlags::empty());
+        }
+        copied
     }
 
     /// Tells the kernel of an open file.
@@ -291,6 +336,14 @@ impl Tree {
         reply.u32(copied as u32);
         reply.u32(0);
         Ok(())
+    }
+}
+
+fn times_of(stat: &Stat) -> Timestamps {
+    let time = |tv_sec: i64, nanoseconds| Timespec { tv_sec, tv_nsec: nanoseconds as _ };
+    Timestamps {
+        last_access: time(stat.st_atime, stat.st_atime_nsec),
+        last_modification: time(stat.st_mtime, stat.st_mtime_nsec),
     }
 }
 

@@ -129,7 +129,14 @@ impl Tree {
         self.charge_one()?;
         let directory = self.directory(request.node)?;
         let Target::Named(from, old_name) = self.target(old)? else { return Err(Errno::NOENT) };
-        rustix::fs::linkat(&*from, old_name, &*directory, name, AtFlags::empty())?;
+        let old_name = old_name.to_owned();
+        match rustix::fs::linkat(&*from, &*old_name, &*directory, name, AtFlags::empty()) {
+            Err(Errno::OVERFLOW) => {
+                self.take_over(old)?;
+                rustix::fs::linkat(&*from, &*old_name, &*directory, name, AtFlags::empty())?;
+            }
+            outcome => outcome?,
+        }
         let stat = rustix::fs::statat(&*directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         self.tell(request.node, name, Level::Write, &stat, reply);
         self.nodes.get_mut(old)?.has_links = true;
@@ -197,6 +204,10 @@ impl Tree {
                 let paths = Paths { from: self.written(from)?, to: self.written(to)? };
                 let (old, new) = (directory.as_fd(), new_directory.as_fd());
                 self.carry((old, name), (new, new_name), flags, &paths)?;
+            }
+            Err(Errno::OVERFLOW) if flags.is_empty() => {
+                self.take_over(moved.ok_or(Errno::OVERFLOW)?)?;
+                rustix::fs::renameat(&*directory, name, &*new_directory, new_name)?;
             }
             outcome => outcome?,
         }
