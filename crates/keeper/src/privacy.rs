@@ -193,6 +193,21 @@ impl Privacy {
         Ok(())
     }
 
+    /// The names in the kernel's directory lead to other pipes than before.
+    pub(crate) fn rename(
+        privacy: &mut Option<Self>,
+        (kernel, pid): (&mut (dyn Kernel + 'static), Pid),
+        confined: &Confined,
+        named: Vec<OwnedFd>,
+    ) -> io::Result<()> {
+        let known = match privacy.take() {
+            Some(known) => known,
+            None => Self::nothing_yet(kernel, pid, confined)?,
+        };
+        *privacy = Some(Self { named, ..known });
+        Ok(())
+    }
+
     fn nothing_yet(kernel: &mut dyn Kernel, pid: Pid, confined: &Confined) -> io::Result<Self> {
         let named: io::Result<Vec<OwnedFd>> =
             kernel.pipes().iter().map(|pipe| pipe.try_clone()).collect();

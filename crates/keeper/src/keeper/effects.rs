@@ -127,6 +127,7 @@ impl Keeper {
 
     pub(super) fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
         let now = self.now();
+        let housed = self.renew_directory(language, None);
         match self.keep_private(language) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -135,7 +136,6 @@ impl Keeper {
             Err(error) => return self.abandon_unsent(language, number, &error),
         }
         self.watch_disk(now);
-        let housed = self.renew_directory(language, None);
         let beside = self.beside_kernels();
         let opened = housed
             .and_then(|()| self.open_stdin(number))

@@ -30,7 +30,7 @@ use super::secret::{Secret, Secrets};
 use super::{Kernel, LastState, Lines, Order, Pressed, Release, Report, Stdin, mentions};
 use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
-use crate::scratch::{RewrittenFile, name_again, write_file};
+use crate::scratch::{Openness, RewrittenFile, name_orders_again, write_file};
 use rustix::process::Pid;
 use sessile_protocol::RunNo;
 use sessile_store::SavedKernel;
@@ -210,14 +210,14 @@ impl Kernel for Shell {
         path.clone_into(&mut self.orders_path);
     }
 
-    fn furnish(&mut self) -> io::Result<()> {
-        name_again(&self.path("t"), &self.orders)?;
+    fn furnish(&mut self, openness: Openness) -> io::Result<Vec<OwnedFd>> {
+        let named = name_orders_again(&self.path("t"), &self.orders, openness)?;
         self.text = RewrittenFile::create(&self.path("c"))?;
         self.fill_directory()?;
         self.keep_status(self.status);
         // Their forks have no place to write to.
         self.captures.under_way.clear();
-        Ok(())
+        Ok(named.into_iter().collect())
     }
 
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
