@@ -354,8 +354,9 @@ pub(crate) struct Inbox {
     fd: OwnedFd,
     path: PathBuf,
     name: Name,
-    /// Earlier FIFOs of this name, which writers may still have open.
-    former: Vec<OwnedFd>,
+    /// Other pipes to it: earlier FIFOs of this name, which writers may still have open,
+    /// and one without a name.
+    others: Vec<OwnedFd>,
 }
 
 /// What is at the path of an inbox.
@@ -386,7 +387,7 @@ fn make_inbox(path: &Path, openness: Openness) -> io::Result<OwnedFd> {
 impl Inbox {
     pub(crate) fn create(path: PathBuf, openness: Openness) -> io::Result<Self> {
         let fd = make_inbox(&path, openness)?;
-        Ok(Self { fd, path, name: Name::Itself, former: Vec::new() })
+        Ok(Self { fd, path, name: Name::Itself, others: Vec::new() })
     }
 
     /// Whether its name is gone although it is in use: then the directory around it was
@@ -428,16 +429,32 @@ impl Inbox {
             }
             Openness::Closed => {
                 let fresh = make_inbox(&self.path, openness)?;
-                self.former.push(std::mem::replace(&mut self.fd, fresh));
+                self.others.push(std::mem::replace(&mut self.fd, fresh));
             }
         }
         Ok(())
     }
 
+    /// Adds another pipe to it, which has to be watched.
+    pub(crate) fn read_also(&mut self, pipe: OwnedFd) {
+        self.others.push(pipe);
+    }
+
     /// Reads what has been written. Returns `None` if there is nothing.
-    pub(crate) fn read(&self, buffer: &mut [u8]) -> Option<usize> {
-        let all = std::iter::once(&self.fd).chain(&self.former);
-        all.into_iter().find_map(|fd| rustix::io::read(fd, &mut *buffer).ok())
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        if let Ok(n) = rustix::io::read(&self.fd, &mut *buffer) {
+            return Some(n);
+        }
+        let mut at = 0;
+        while let Some(other) = self.others.get(at) {
+            match rustix::io::read(other, &mut *buffer) {
+                // All who could write to it are gone.
+                Ok(0) => drop(self.others.swap_remove(at)),
+                Ok(n) => return Some(n),
+                Err(_) => at += 1,
+            }
+        }
+        None
     }
 }
 

@@ -280,6 +280,14 @@ pub(crate) trait Kernel: Debug {
     /// Tells where it finds that pipe now.
     fn orders_are_at(&mut self, _: &str) {}
 
+    /// Whether it would use a second way to report, and has none.
+    fn lacks_way_to_report(&self) -> bool {
+        false
+    }
+
+    /// Tells a second path to which it can report.
+    fn reports_also_at(&mut self, _: String) {}
+
     /// Asks again for a report that came without its run's secret.
     fn ask_again(&self) {}
 

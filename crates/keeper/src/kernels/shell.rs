@@ -97,7 +97,7 @@ pub(super) struct Shell {
     orders: OwnedFd,
     /// Where the shell finds its orders when it has lost its stdin.
     orders_path: String,
-    /// A second way to where it reports, if it can take one.
+    /// A second way to report.
     spare: Option<String>,
     /// The file that is sourced.
     text: RewrittenFile,
@@ -208,6 +208,14 @@ impl Kernel for Shell {
 
     fn orders_are_at(&mut self, path: &str) {
         path.clone_into(&mut self.orders_path);
+    }
+
+    fn lacks_way_to_report(&self) -> bool {
+        self.spare.is_none()
+    }
+
+    fn reports_also_at(&mut self, path: String) {
+        self.spare = Some(path);
     }
 
     fn furnish(&mut self, openness: Openness) -> io::Result<Vec<OwnedFd>> {
