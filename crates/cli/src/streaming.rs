@@ -61,6 +61,16 @@ pub(crate) fn stream(
     order: Order,
     directory: Option<&Directory>,
 ) -> anyhow::Result<Streamed> {
+    stream_and(client, order, directory, |_| ())
+}
+
+/// Does the same, and something else once the run has its number.
+pub(crate) fn stream_and(
+    client: &mut Client,
+    order: Order,
+    directory: Option<&Directory>,
+    accepted: impl FnOnce(RunNo),
+) -> anyhow::Result<Streamed> {
     let patience = order.patience_ms.map(Duration::from_millis);
     let deadline = patience.map(|time| Instant::now() + time);
     let until_input = order.until_input;
@@ -68,6 +78,7 @@ pub(crate) fn stream(
     let Answer::Accepted { run, .. } = client.call(Request::Exec(order))? else {
         bail!(ClientError::Unexpected);
     };
+    accepted(run);
     let mut progress = directory.map(|directory| Progress::of_run(directory, run));
     let mut signals = interrupts::SignalCount::default();
     let mut read = ReadOutput { until_input, ..ReadOutput::waiting(run) };

@@ -221,7 +221,7 @@ impl ErrorCode {
             Self::Untrusted => "ask with trust=true if you trust whoever made the file",
             Self::UnknownProgram => "use bash, sh, dash, zsh, python3 or node, or the path of one",
             Self::Unauthorized => {
-                "send `Authorization: Bearer TOKEN`; `sessile token show` prints the token"
+                "send `Authorization: Bearer TOKEN`; `sessile token show --raw` prints the token"
             }
             Self::Forbidden => "use a token that covers this workspace",
             Self::HostNotAllowed => "call the server by its own name, or add --allow-host",

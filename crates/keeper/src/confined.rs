@@ -35,7 +35,7 @@ pub(crate) struct Confined {
     sandbox: RefCell<Rc<Sandbox>>,
     /// The scratch directory that the sandbox shows to its kernels.
     scratch: PathBuf,
-    /// Device and inode of that directory when the sandbox was built.
+    /// Device and inode of that directory when it was last shown.
     shown: Cell<Option<(u64, u64)>>,
     /// Processes reported by their pids inside the sandbox, keyed by those.
     known: RefCell<BTreeMap<i32, Pid>>,
@@ -143,21 +143,30 @@ impl Confined {
         Rc::clone(&self.sandbox.borrow())
     }
 
-    /// Returns the sandbox; a new one if its first process has ended, or if the scratch
-    /// directory that it shows to its kernels was removed.
+    /// Returns the sandbox; a new one if its first process has ended.
     pub(crate) fn living(&self) -> io::Result<Rc<Sandbox>> {
         let sandbox = self.sandbox();
-        let there = identity(&self.scratch);
-        if sandbox.is_alive() && there == self.shown.get() {
+        if sandbox.is_alive() && self.show_scratch().is_ok() {
             return Ok(sandbox);
         }
         sandbox.kill();
-        self.shown.set(there);
+        self.shown.set(identity(&self.scratch));
         let fresh = Rc::new(Sandbox::build(&self.plan).map_err(io::Error::other)?);
         self.known.borrow_mut().clear();
         self.seen.take();
         *self.sandbox.borrow_mut() = Rc::clone(&fresh);
         Ok(fresh)
+    }
+
+    /// Makes sure that kernels inside see the scratch directory that there is, and not one
+    /// that was removed.
+    pub(crate) fn show_scratch(&self) -> io::Result<()> {
+        let there = identity(&self.scratch);
+        if there != self.shown.get() {
+            self.sandbox().show_again(&self.scratch)?;
+            self.shown.set(there);
+        }
+        Ok(())
     }
 
     /// Returns what its limits have done since the last check.

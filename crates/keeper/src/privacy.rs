@@ -66,6 +66,8 @@ pub(crate) struct Privacy {
     /// Keeps the keeper's access to the process.
     _insight: ProcessAccess,
     children: Children,
+    /// Where the kernel's reports arrive that it cannot make by name; until it is taken.
+    reports: Option<OwnedFd>,
 }
 
 /// Whether a kernel has got all of its pipes.
@@ -191,11 +193,31 @@ impl Privacy {
             let fresh = inside.replace([pipe, named])?;
             *pipe = fresh;
         }
-        if let Some(path) = inside.spare {
+        if let Some(path) = inside.spare.take() {
             kernel.orders_are_at(&path);
+        }
+        if kernel.lacks_way_to_report() {
+            let (reports, path) = inside.open_reports()?;
+            kernel.reports_also_at(path);
+            known.reports = Some(reports);
         }
         (known.pipes, known.floor) = (Pipes::All, floor);
         known.looked = Instant::now();
+        Ok(())
+    }
+
+    /// The names in the kernel's directory lead to other pipes than before.
+    pub(crate) fn rename(
+        privacy: &mut Option<Self>,
+        (kernel, pid): (&mut (dyn Kernel + 'static), Pid),
+        confined: &Confined,
+        named: Vec<OwnedFd>,
+    ) -> io::Result<()> {
+        let known = match privacy.take() {
+            Some(known) => known,
+            None => Self::nothing_yet(kernel, pid, confined)?,
+        };
+        *privacy = Some(Self { named, ..known });
         Ok(())
     }
 
@@ -209,7 +231,13 @@ impl Privacy {
             looked: Instant::now(),
             _insight: ProcessAccess::into(pid),
             children: Children::of(pid, confined.sandbox().init()),
+            reports: None,
         })
+    }
+
+    /// Takes the pipe for reports that was last made.
+    pub(crate) fn take_reports(&mut self) -> Option<OwnedFd> {
+        self.reports.take()
     }
 }
 
@@ -383,16 +411,25 @@ impl Inside {
         let number = self.candidates.iter().copied().find(|fd| self.is_one_of(*fd, &ids));
         let number = number.ok_or(io::ErrorKind::BrokenPipe)?;
         let room = self.implant.room();
-        self.implant.call(libc::SYS_pipe2, &[room, libc::O_CLOEXEC as u64])?;
-        let ends = self.implant.read(room)?;
-        let (reading, writing) = (ends & 0xffff_ffff, ends >> 32);
-        let taken = self.take(u32::try_from(writing).unwrap_or(u32::MAX));
+        let [reading, writing] = self.make_pipe(room)?;
+        let taken = self.take_end(writing);
         let placed = self.place(reading, u64::from(number), room);
         for end in [reading, writing] {
             self.implant.call(libc::SYS_close, &[end])?;
         }
         placed?;
-        let taken = taken?;
+        taken
+    }
+
+    /// Makes a pipe within the kernel. Returns the numbers of its ends.
+    fn make_pipe(&mut self, room: u64) -> io::Result<[u64; 2]> {
+        self.implant.call(libc::SYS_pipe2, &[room, libc::O_CLOEXEC as u64])?;
+        let ends = self.implant.read(room)?;
+        Ok([ends & 0xffff_ffff, ends >> 32])
+    }
+
+    fn take_end(&self, end: u64) -> io::Result<OwnedFd> {
+        let taken = self.take(u32::try_from(end).unwrap_or(u32::MAX))?;
         // A thread of the user's may have changed that memory.
         if FileType::from_raw_mode(rustix::fs::fstat(&taken)?.st_mode) != FileType::Fifo {
             return Err(io::ErrorKind::InvalidData.into());
@@ -434,6 +471,24 @@ impl Inside {
         self.implant.call(libc::SYS_dup3, &[fresh, u64::from(number), libc::O_CLOEXEC as u64])?;
         self.spare = Some(format!("/proc/self/fd/{number}"));
         Ok(())
+    }
+
+    /// Makes a pipe by which the kernel can report when the name of the usual one is gone.
+    /// Returns its read end, and the path of the other for the kernel.
+    fn open_reports(&mut self) -> io::Result<(OwnedFd, String)> {
+        let number = self.candidates.iter().rev().nth(1).copied().unwrap_or(LOW - 1);
+        let [reading, writing] = self.make_pipe(self.implant.room())?;
+        let taken = self.take_end(reading);
+        let flags = libc::O_CLOEXEC as u64;
+        let placed = self.implant.call(libc::SYS_dup3, &[writing, u64::from(number), flags]);
+        for end in [reading, writing] {
+            self.implant.call(libc::SYS_close, &[end])?;
+        }
+        placed?;
+        let taken = taken?;
+        // Its few lines need no more, and a user may only have so much in pipes.
+        let _ = rustix::pipe::fcntl_setpipe_size(&taken, 1);
+        Ok((taken, format!("/proc/self/fd/{number}")))
     }
 
     /// Watches a descriptor by its number, as libuv does.

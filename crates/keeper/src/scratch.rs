@@ -267,6 +267,19 @@ pub(crate) fn make_orders(path: &Path, openness: Openness) -> io::Result<OwnedFd
     Ok(orders)
 }
 
+/// Gives a FIFO of orders its name again. In a sandbox no link leads to this process: there
+/// another one takes the name, and is returned.
+pub(crate) fn name_orders_again(
+    path: &Path,
+    orders: &OwnedFd,
+    openness: Openness,
+) -> io::Result<Option<OwnedFd>> {
+    match openness {
+        Openness::Open => name_again(path, orders).map(|()| None),
+        Openness::Closed => make_orders(path, openness).map(Some),
+    }
+}
+
 /// Removes a directory of kernels, including directories that cannot be listed.
 pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     /// A kernel's directory, in that of a fork, in that of a family.
@@ -341,6 +354,9 @@ pub(crate) struct Inbox {
     fd: OwnedFd,
     path: PathBuf,
     name: Name,
+    /// Other pipes to it: earlier FIFOs of this name, which writers may still have open,
+    /// and one without a name.
+    others: Vec<OwnedFd>,
 }
 
 /// What is at the path of an inbox.
@@ -351,33 +367,29 @@ enum Name {
     Link(u64),
 }
 
-impl Inbox {
-    pub(crate) fn create(path: PathBuf, openness: Openness) -> io::Result<Self> {
-        match openness {
-            Openness::Open => {
-                make_fifo(&path)?;
-                Ok(Self { fd: open_both_ways(&path)?, path, name: Name::Itself })
-            }
-            Openness::Closed => Self::create_closed(path),
-        }
+/// Creates a FIFO that others can write to. A closed one can be read only by this process,
+/// because a kernel's reports are for no other: it becomes visible only when that holds.
+fn make_inbox(path: &Path, openness: Openness) -> io::Result<OwnedFd> {
+    if openness == Openness::Open {
+        make_fifo(path)?;
+        return open_both_ways(path);
     }
-
-    /// Creates a FIFO that others can write to and only this process can read, because a
-    /// kernel's reports are for no other process. It becomes visible only when this
-    /// holds.
-    fn create_closed(path: PathBuf) -> io::Result<Self> {
-        let directory = path.parent().unwrap_or(Path::new("/"));
-        let hidden = hidden_name(directory)?;
-        make_fifo(&hidden)?;
-        let fd = open_both_ways(&hidden)?;
-        allow_writing_only(&hidden)?;
-        let _ = std::fs::remove_file(&path);
-        rustix::fs::rename(&hidden, &path)?;
-        Ok(Self { fd, path, name: Name::Itself })
-    }
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let hidden = hidden_name(directory)?;
+    make_fifo(&hidden)?;
+    let fd = open_both_ways(&hidden)?;
+    allow_writing_only(&hidden)?;
+    let _ = std::fs::remove_file(path);
+    rustix::fs::rename(&hidden, path)?;
+    Ok(fd)
 }
 
 impl Inbox {
+    pub(crate) fn create(path: PathBuf, openness: Openness) -> io::Result<Self> {
+        let fd = make_inbox(&path, openness)?;
+        Ok(Self { fd, path, name: Name::Itself, others: Vec::new() })
+    }
+
     /// Whether its name is gone although it is in use: then the directory around it was
     /// removed or renamed.
     pub(crate) fn is_unlinked(&self) -> bool {
@@ -405,11 +417,44 @@ impl Inbox {
         way_to(&self.fd)
     }
 
-    /// The directory around it was made anew.
-    pub(crate) fn name_again(&mut self) -> io::Result<()> {
-        name_again(&self.path, &self.fd)?;
-        self.name = Name::Link(rustix::fs::lstat(&self.path)?.st_ino);
+    /// Takes its name again, in a directory that was made anew.
+    ///
+    /// In a sandbox no link leads to this process: there a second FIFO takes the name, and
+    /// both are read. It has to be watched, too.
+    pub(crate) fn name_again(&mut self, openness: Openness) -> io::Result<()> {
+        match openness {
+            Openness::Open => {
+                name_again(&self.path, &self.fd)?;
+                self.name = Name::Link(rustix::fs::lstat(&self.path)?.st_ino);
+            }
+            Openness::Closed => {
+                let fresh = make_inbox(&self.path, openness)?;
+                self.others.push(std::mem::replace(&mut self.fd, fresh));
+            }
+        }
         Ok(())
+    }
+
+    /// Adds another pipe to it, which has to be watched.
+    pub(crate) fn read_also(&mut self, pipe: OwnedFd) {
+        self.others.push(pipe);
+    }
+
+    /// Reads what has been written. Returns `None` if there is nothing.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        if let Ok(n) = rustix::io::read(&self.fd, &mut *buffer) {
+            return Some(n);
+        }
+        let mut at = 0;
+        while let Some(other) = self.others.get(at) {
+            match rustix::io::read(other, &mut *buffer) {
+                // All who could write to it are gone.
+                Ok(0) => drop(self.others.swap_remove(at)),
+                Ok(n) => return Some(n),
+                Err(_) => at += 1,
+            }
+        }
+        None
     }
 }
 

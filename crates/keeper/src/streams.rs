@@ -11,7 +11,7 @@
 
 use crate::processes::PipeId;
 use crate::reactor::{Interest, Reactor};
-use crate::scratch::{allow_writing_only, hidden_name, make_fifo, name_again};
+use crate::scratch::{Openness, allow_writing_only, hidden_name, make_fifo, name_again};
 use crate::source::{Pipe, Source};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -36,6 +36,7 @@ pub(crate) struct Stream {
     is_large: bool,
     path: PathBuf,
     naming: Naming,
+    has_name: bool,
 }
 
 /// Name of a stream in its kernel's directory.
@@ -75,7 +76,7 @@ impl Stream {
         }
         let stat = rustix::fs::fstat(&fd)?;
         let id = PipeId { device: stat.st_dev, inode: stat.st_ino };
-        Ok(Self { name, watched: None, fd, id, is_large: false, path, naming })
+        Ok(Self { name, watched: None, fd, id, is_large: false, path, naming, has_name: true })
     }
 
     /// Creates a stream for the next runs, when something still holds this one.
@@ -95,9 +96,30 @@ impl Stream {
         Ok(())
     }
 
-    /// Gives the pipe its name again, in a directory that was created anew.
-    pub(crate) fn name_again(&self) -> io::Result<()> {
-        name_again(&self.path, &self.fd)
+    /// Gives the pipe its name again, in a directory that was created anew. In a sandbox
+    /// no link leads to this process: a run that has the pipe goes on with it, and the next
+    /// one gets another.
+    pub(crate) fn name_again(&mut self, openness: Openness) -> io::Result<()> {
+        match openness {
+            Openness::Open => name_again(&self.path, &self.fd),
+            Openness::Closed => {
+                self.has_name = false;
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes another one if no run could find this one by its name.
+    pub(crate) fn ensure_name(&mut self, directory: &Path) -> io::Result<()> {
+        if !self.has_name {
+            *self = self.successor(directory)?;
+        }
+        Ok(())
+    }
+
+    /// Whether something else has removed its name.
+    pub(crate) fn was_removed(&self) -> bool {
+        self.has_name && rustix::fs::lstat(&self.path).is_err_and(|error| error == Errno::NOENT)
     }
 
     /// Returns the path for the kernel.

@@ -6,7 +6,7 @@
 const HINTS: Readonly<Record<string, string>> = {
   bad_request: "see the options of this method for what it takes",
   untrusted: "give trust: true if you trust whoever made the file",
-  unauthorized: "give the client a token, or set SESSILE_TOKEN; `sessile token show` prints the owner's",
+  unauthorized: "give the client a token, or set SESSILE_TOKEN; `sessile token show --raw` prints the owner's",
   not_found: "check that the server is as new as this package",
   method_not_allowed: "check that the server is as new as this package",
   session_not_found: "start one with Session.start()",

@@ -1,3 +1,4 @@
+use super::input;
 use super::start::milliseconds;
 use crate::display::{Colour, Form, Paint, outcome};
 use crate::progress::{self, Progress};
@@ -233,10 +234,28 @@ fn ask_showing(client: &mut Client, order: Order, directory: &Directory) -> anyh
 
 /// Runs a command, passes its output through as it comes, and returns its exit code.
 pub(crate) fn pass(client: &mut Client, order: Order) -> anyhow::Result<u8> {
-    let Streamed::Finished { done, .. } = streaming::stream(client, order, None)? else {
+    let streamed = streaming::stream(client, order, None)?;
+    report(streamed)
+}
+
+/// Does the same, and gives the command our stdin when it wants to read.
+pub(crate) fn pass_with_stdin(
+    client: &mut Client,
+    feeder: Client,
+    order: Order,
+) -> anyhow::Result<u8> {
+    let order = Order { interactive: true, ..order };
+    let feed = |run| drop(std::thread::spawn(move || input::feed(feeder, run)));
+    let streamed = streaming::stream_and(client, order, None, feed)?;
+    report(streamed)
+}
+
+/// Tells what the streams do not show. Returns the exit code.
+fn report(streamed: Streamed) -> anyhow::Result<u8> {
+    let Streamed::Finished { done, .. } = streamed else {
         bail!(ClientError::Unexpected);
     };
-    // The streams do not show this. A job that failed is news if this run has just
+    // A job that failed is news if this run has just
     // started it. Other jobs would only be noise in the stderr of another command.
     let failed =
         |job: &&EndedJob| job.run == done.run && job.exit_code.is_some_and(|code| code != 0);

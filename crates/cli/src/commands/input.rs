@@ -91,6 +91,27 @@ fn read(buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
+/// Gives our stdin to a run, from when the run first waits for it.
+///
+/// Not earlier: what we have read is lost to those who read the same pipe after us, such as
+/// the shell loop in which we were called.
+pub(crate) fn feed(mut client: Client, run: RunNo) -> anyhow::Result<()> {
+    let waiting = Request::Result { run, max_output: 0, patience_ms: None, until_input: true };
+    if let Answer::Completed(_) = client.call(waiting)? {
+        return Ok(());
+    }
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        // Without a stdin, there is nothing to read.
+        let n = read(&mut buffer).unwrap_or(0);
+        let part = if n == 0 { Part::End } else { Part::Bytes(&buffer[..n]) };
+        give(&mut client, run, part)?;
+        if n == 0 {
+            return Ok(());
+        }
+    }
+}
+
 /// Sends all of this to a run, as fast as it reads.
 pub(crate) fn give_all(client: &mut Client, run: RunNo, bytes: &[u8]) -> anyhow::Result<()> {
     for piece in bytes.chunks(CHUNK) {

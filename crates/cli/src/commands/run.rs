@@ -22,9 +22,10 @@ use std::time::Duration;
 /// Each CMD is a separate command; they are run one after the other. The words
 /// after `--` are one command. Without any, the commands are read from stdin.
 ///
-/// If the first CMD is a script, it is run with the rest as its arguments. A
-/// script is a file that begins with `#!`, or whose name ends in .sh, .bash,
-/// .zsh, .py, .js, .mjs or .cjs. Arguments that begin with `-` go after `--`.
+/// If the first CMD is a script, it is run with the rest as its arguments, and
+/// with the stdin of `run`. A script is a file that begins with `#!`, or whose
+/// name ends in .sh, .bash, .zsh, .py, .js, .mjs or .cjs. Arguments that begin
+/// with `-` go after `--`.
 ///
 /// Output is passed through, and the exit code is that of the last command.
 #[derive(Debug, Args)]
@@ -46,6 +47,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = args::duration)]
     timeout: Duration,
     /// Use this file as the commands' stdin (`-`: the stdin of `run`)
+    /// [default: empty; for a script, the stdin of `run`]
     #[arg(long, value_name = "FILE")]
     stdin: Option<String>,
     /// With --sandbox: where writes go, overlay (thrown away at the end) or
@@ -80,7 +82,20 @@ fn temporary_directory() -> std::io::Result<PathBuf> {
 /// The commands, and the program to run them in.
 struct Plan {
     program: String,
-    texts: Vec<Vec<u8>>,
+    work: Work,
+}
+
+enum Work {
+    Commands(Vec<Vec<u8>>),
+    /// The command that runs it.
+    Script(Vec<u8>),
+}
+
+/// The stdin of a command.
+enum Stdin {
+    Given(Option<Vec<u8>>),
+    /// Our own, when the command wants to read.
+    Own,
 }
 
 impl Run {
@@ -90,6 +105,11 @@ impl Run {
         let is_said = !(self.commands.is_empty() && self.words.is_empty());
         let stdin = bytes_for_stdin(self.stdin.as_deref(), is_said)?;
         let plan = self.plan()?;
+        let (texts, stdin) = match (plan.work, stdin) {
+            (Work::Script(text), None) => (vec![text], Stdin::Own),
+            (Work::Script(text), given) => (vec![text], Stdin::Given(given)),
+            (Work::Commands(texts), given) => (texts, Stdin::Given(given)),
+        };
         let place = temporary_directory().context("cannot make a temporary directory")?;
         let settings = Settings {
             sessions: Sessions::at(place.clone(), settings.launcher.user().clone()),
@@ -111,7 +131,7 @@ impl Run {
         }
         let (directory, _) = created.context("cannot start a temporary session")?;
         interrupts::watch()?;
-        let outcome = run_all(&settings, &directory, plan.texts, stdin.as_deref());
+        let outcome = run_all(&settings, &directory, texts, &stdin);
         settings.launcher.end(&directory)?;
         let _ = std::fs::remove_dir_all(place);
         outcome.map(ExitCode::from)
@@ -119,7 +139,7 @@ impl Run {
 
     fn plan(&self) -> anyhow::Result<Plan> {
         if let Some(text) = self.script() {
-            return Ok(Plan { program: "sh".to_owned(), texts: vec![text.into_bytes()] });
+            return Ok(Plan { program: "sh".to_owned(), work: Work::Script(text.into_bytes()) });
         }
         let mut texts: Vec<Vec<u8>> =
             self.commands.iter().map(|command| command.clone().into_bytes()).collect();
@@ -130,7 +150,7 @@ impl Run {
             texts.push(text_from_stdin()?);
         }
         let program = self.shell.clone().unwrap_or_else(|| "bash".to_owned());
-        Ok(Plan { program, texts })
+        Ok(Plan { program, work: Work::Commands(texts) })
     }
 
     /// Returns the command that runs the first argument, if that is a script.
@@ -149,14 +169,22 @@ fn run_all(
     settings: &Settings,
     directory: &Directory,
     texts: Vec<Vec<u8>>,
-    stdin: Option<&[u8]>,
+    stdin: &Stdin,
 ) -> anyhow::Result<u8> {
     let mut code = 0;
     for text in texts {
-        let stdin = stdin.map(|bytes| bytes.to_vec().into());
-        let order = Order { text, stdin, until: Until::Accepted, ..Order::default() };
+        let order = Order { text, until: Until::Accepted, ..Order::default() };
         let mut client = settings.launcher.open(directory)?;
-        code = exec::pass(&mut client, order)?;
+        code = match stdin {
+            Stdin::Own => {
+                let feeder = settings.launcher.open(directory)?;
+                exec::pass_with_stdin(&mut client, feeder, order)?
+            }
+            Stdin::Given(bytes) => {
+                let stdin = bytes.as_ref().map(|bytes| bytes.clone().into());
+                exec::pass(&mut client, Order { stdin, ..order })?
+            }
+        };
     }
     Ok(code)
 }

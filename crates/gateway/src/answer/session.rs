@@ -54,8 +54,11 @@ pub struct SessionPage {
 /// Returns the note about a lost session that was continued.
 #[must_use]
 pub fn revival(previous: &Metadata) -> String {
+    let last = match &previous.last_executed_at {
+        Some(time) => format!("last run at {time}"),
+        None => "before its first run".to_owned(),
+    };
     format!(
-        "the session's keeper had died (last run at {}); what the session had started is gone, and `kernel` says what was brought back",
-        previous.last_executed_at.as_deref().unwrap_or("no time"),
+        "the session's keeper had died ({last}); what the session had started is gone, and `kernel` says what was brought back"
     )
 }

@@ -42,8 +42,20 @@ pub(crate) struct Implant {
     waiting: Option<Waiting>,
     /// Address of an instruction that makes a system call.
     site: u64,
-    /// Signals that came meanwhile.
+    /// The signal that it has stopped for, if any.
+    came_first: Option<c_int>,
+    /// Signals that came during its calls.
     missed: Vec<c_int>,
+    progress: Progress,
+}
+
+/// Whether a stopped process has made calls for us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// It is as it was. It has to stay so: a `sigsuspend` that is begun again after its
+    /// signal has come waits for ever.
+    Untouched,
+    HasCalled,
 }
 
 impl Implant {
@@ -51,17 +63,18 @@ impl Implant {
     pub(crate) fn stop(pid: Pid) -> io::Result<Self> {
         let options = libc::PTRACE_O_TRACESYSGOOD;
         trace(libc::PTRACE_SEIZE, pid, 0, options as usize)?;
-        let mut missed = Vec::new();
+        let mut came_first = None;
         let stopped = trace(libc::PTRACE_INTERRUPT, pid, 0, 0)
             .and_then(|_| until_stopped(pid))
             .and_then(|stop| {
-                missed.extend(stop.signal());
+                came_first = stop.signal();
                 read_registers(pid)
             });
-        let registers = match stopped {
-            Ok(registers) => registers,
-            Err(error) => return Err(Self::let_go(pid, error)),
+        let let_go = |error: io::Error| {
+            detach(pid, came_first);
+            error
         };
+        let registers = stopped.map_err(let_go)?;
         let waiting = machine::waiting(&registers);
         let is_call = |at: u64| {
             let word = peek(pid, at).unwrap_or_default();
@@ -69,14 +82,10 @@ impl Implant {
         };
         let Some(site) = machine::syscall_sites(&registers).into_iter().find(|at| is_call(*at))
         else {
-            return Err(Self::let_go(pid, io::ErrorKind::ResourceBusy.into()));
+            return Err(let_go(io::ErrorKind::ResourceBusy.into()));
         };
-        Ok(Self { pid, registers, waiting, site, missed })
-    }
-
-    fn let_go(pid: Pid, error: io::Error) -> io::Error {
-        let _ = trace(libc::PTRACE_DETACH, pid, 0, 0);
-        error
+        let (missed, progress) = (Vec::new(), Progress::Untouched);
+        Ok(Self { pid, registers, waiting, site, came_first, missed, progress })
     }
 
     /// Returns the call that it was stopped in, if it waits.
@@ -86,6 +95,8 @@ impl Implant {
 
     /// Makes it issue a call.
     pub(crate) fn call(&mut self, number: c_long, arguments: &[u64]) -> io::Result<u64> {
+        self.progress = Progress::HasCalled;
+        self.missed.extend(self.came_first.take());
         let mut registers = self.registers;
         machine::prepare(&mut registers, self.site, number, arguments);
         write_registers(self.pid, &registers)?;
@@ -124,13 +135,21 @@ impl Implant {
 
 impl Drop for Implant {
     fn drop(&mut self) {
-        machine::resume(&mut self.registers);
-        let _ = write_registers(self.pid, &self.registers);
-        let _ = trace(libc::PTRACE_DETACH, self.pid, 0, 0);
+        if self.progress == Progress::HasCalled {
+            machine::resume(&mut self.registers);
+            let _ = write_registers(self.pid, &self.registers);
+        }
+        detach(self.pid, self.came_first);
         for signal in &self.missed {
             crate::processes::signal_by_number(self.pid, *signal);
         }
     }
+}
+
+/// Lets a process go on, with the signal that it has stopped for.
+fn detach(pid: Pid, signal: Option<c_int>) {
+    let signal = signal.and_then(|signal| usize::try_from(signal).ok()).unwrap_or(0);
+    let _ = trace(libc::PTRACE_DETACH, pid, 0, signal);
 }
 
 /// Why a process has stopped.
@@ -241,7 +260,7 @@ fn place_of(registers: &mut libc::user_regs_struct) -> libc::iovec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Write};
+    use std::io::{BufRead, Read, Write};
     use std::process::{Command, Stdio};
 
     #[test]
@@ -277,6 +296,31 @@ mod tests {
         let mut child = Command::new("true").spawn().unwrap();
         let pid = Pid::from_child(&child);
         while Implant::stop(pid).is_ok() {}
+        assert!(child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_process_that_waits_for_a_signal_gets_it() {
+        let program = "import signal; signal.signal(signal.SIGUSR1, lambda *_: None); \
+            print('up', flush=True); signal.pause(); print('woken')";
+        let mut child =
+            Command::new("python3").args(["-c", program]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let pid = Pid::from_child(&child);
+        let waits = |waiting: Waiting| [libc::SYS_pause, libc::SYS_ppoll].contains(&waiting.number);
+        let implant = loop {
+            match Implant::stop(pid) {
+                Ok(implant) if implant.waiting().is_some_and(waits) => break implant,
+                Ok(_) | Err(_) => std::thread::yield_now(),
+            }
+        };
+        rustix::process::kill_process(pid, rustix::process::Signal::USR1).unwrap();
+        drop(implant);
+        line.clear();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "woken\n");
         assert!(child.wait().unwrap().success());
     }
 }

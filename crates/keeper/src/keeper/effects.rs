@@ -12,7 +12,9 @@ use crate::absence::Watch;
 use crate::kernels::{LastState, Order, Stdin};
 use crate::privacy::{Kernels, MOMENT, Neighbours, Privacy, REPAIR, When, has_lost_pipe};
 use crate::processes;
+use crate::reactor::Interest;
 use crate::shortage::describe;
+use crate::source::Source as ReadyFrom;
 use rustix::process::Signal;
 use sessile_protocol::{
     Answer, BootPurpose, Code, Failure, Language, Reset, RunNo, Shortage, format_duration,
@@ -131,6 +133,7 @@ impl Keeper {
     pub(super) fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
         let now = self.now();
         self.guard_against_bombs();
+        let housed = self.renew_directory(language, None);
         match self.keep_private(language) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -139,7 +142,6 @@ impl Keeper {
             Err(error) => return self.abandon_unsent(language, number, &error),
         }
         self.watch_disk(now);
-        let housed = self.renew_directory(language, None);
         let beside = self.beside_kernels();
         let opened = housed
             .and_then(|()| self.open_stdin(number))
@@ -235,7 +237,13 @@ impl Keeper {
             (Some(live), Some(confined)) => {
                 let has_lost_one = has_lost_pipe(&mut *live.kernel);
                 let when = if has_lost_one { When::Lost(MOMENT) } else { When::Needed };
-                live.keep_private(confined, beside, when)
+                live.keep_private(confined, beside, when)?;
+                let reports = live.privacy.as_mut().and_then(Privacy::take_reports);
+                if let Some(reports) = reports {
+                    self.reactor.add(&reports, ReadyFrom::Reports(language), Interest::Read)?;
+                    live.reports.read_also(reports);
+                }
+                Ok(())
             }
             (_, _) => Ok(()),
         }

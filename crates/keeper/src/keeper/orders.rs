@@ -72,7 +72,6 @@ impl Keeper {
         order: Exec,
         digest: Option<String>,
     ) -> Result<Option<Answer>, Failure> {
-        self.replace_without_directory(language);
         let number = self.session.admits(language).map_err(|r| refuse(&r))?;
         self.remember_key(number, &order, digest)?;
         self.records.accept(number);

@@ -214,6 +214,8 @@ impl Output {
             if take_all(stream, &mut self.buffer, run) == Drained::Closed {
                 run.open_streams -= 1;
                 stream.unwatch(reactor);
+                // If that fails, it is tried again before the next run.
+                let _ = stream.ensure_name(&live.directory);
                 continue;
             }
             let id = LeftPipeId(self.last_left + 1);

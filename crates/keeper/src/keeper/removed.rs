@@ -5,16 +5,18 @@
 //! by path, and that is told. Most is noticed before an order or after a run; a run
 //! that takes longer is looked at now and then.
 //!
-//! In a sandbox the process would see the removed directory for good. There it makes
-//! way for a new one, which starts from what was captured.
+//! A sandbox would show the removed directory for good: the new one is mounted in its
+//! place.
 
 use super::Keeper;
 use super::live::Live;
+use crate::confined::Confined;
 use crate::kernels::Ended;
-use crate::processes;
-use crate::scratch::{LEFT, Scratch};
+use crate::privacy::Privacy;
+use crate::reactor::Interest;
+use crate::scratch::{LEFT, Openness, Scratch};
+use crate::source::Source;
 use rustix::io::Errno;
-use rustix::process::{Signal, WaitOptions};
 use sessile_protocol::{Language, RunNo};
 use sessile_session::operations::Event;
 use std::io;
@@ -29,24 +31,48 @@ impl Live {
 
     /// Whether single files are gone that a run begins with. It has failed then.
     fn lacks_files(&self, language: Language) -> bool {
-        let text = language.is_shell().then(|| self.directory.join("c"));
-        let needed = [self.stdout.path(), self.stderr.path()].into_iter().chain(text.as_deref());
         let is_gone = |path: &Path| rustix::fs::lstat(path).is_err_and(|e| e == Errno::NOENT);
-        needed.into_iter().any(is_gone)
+        self.stdout.was_removed()
+            || self.stderr.was_removed()
+            || language.is_shell() && is_gone(&self.directory.join("c"))
     }
 
-    fn move_in(&mut self, scratch: &Scratch) -> io::Result<()> {
+    fn move_in(&mut self, scratch: &Scratch, confined: Option<&Confined>) -> io::Result<()> {
         let name = self.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let directory = scratch.subdirectory_anew(name)?;
-        match std::fs::create_dir(directory.join(LEFT)) {
+        let left = directory.join(LEFT);
+        match std::fs::create_dir(&left) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        self.kernel.furnish()?;
-        self.stdout.name_again()?;
-        self.stderr.name_again()?;
+        match confined {
+            Some(confined) => self.furnish_inside(confined, &left)?,
+            None => self.kernel.furnish(Openness::Open).map(drop)?,
+        }
+        let openness = if confined.is_some() { Openness::Closed } else { Openness::Open };
+        self.stdout.name_again(openness)?;
+        self.stderr.name_again(openness)?;
+        self.name_streams()?;
         // The last one: it says that all is there.
-        self.reports.name_again()
+        self.reports.name_again(openness)
+    }
+
+    /// Makes sure that the next run finds its streams.
+    fn name_streams(&mut self) -> io::Result<()> {
+        if self.current.is_none() {
+            self.stdout.ensure_name(&self.directory)?;
+            self.stderr.ensure_name(&self.directory)?;
+        }
+        Ok(())
+    }
+
+    fn furnish_inside(&mut self, confined: &Confined, left: &Path) -> io::Result<()> {
+        // Kernels that will never see the new one are started again, in a new sandbox.
+        confined.show_scratch().inspect_err(|_| confined.sandbox().kill())?;
+        confined.sandbox().mount_slate(left)?;
+        let named = self.kernel.furnish(Openness::Closed)?;
+        let kernel = (&mut *self.kernel, self.pid);
+        Privacy::rename(&mut self.privacy, kernel, confined, named)
     }
 }
 
@@ -58,9 +84,11 @@ impl Keeper {
         language: Language,
         run: Option<RunNo>,
     ) -> io::Result<()> {
-        let live = self.kernels.live.get(&language).filter(|_| self.home.confined.is_none());
-        if !live.is_some_and(Live::is_without_directory) {
+        let Some(live) = self.kernels.live.get_mut(&language) else {
             return Ok(());
+        };
+        if !live.is_without_directory() {
+            return live.name_streams();
         }
         self.move_in(language)?;
         self.add_note(language, run, told(&format!("{language} goes on with all that it had")));
@@ -72,7 +100,10 @@ impl Keeper {
             return Ok(());
         };
         let was_capturing = live.kernel.is_capturing();
-        live.move_in(&self.home.scratch)?;
+        live.move_in(&self.home.scratch, self.home.confined.as_deref())?;
+        if self.home.confined.is_some() {
+            self.reactor.add(&live.reports, Source::Reports(language), Interest::Read)?;
+        }
         let has_lost_capture = was_capturing && !live.kernel.is_capturing();
         if has_lost_capture {
             self.operate(Event::NotCaptured { language });
@@ -81,67 +112,38 @@ impl Keeper {
         Ok(())
     }
 
-    /// An idle kernel in a sandbox makes way for a new one if its directory is gone. The
-    /// sandbox makes way with it, and so do the other kernels in there.
-    pub(super) fn replace_without_directory(&mut self, language: Language) {
-        let live = self.kernels.live.get(&language).filter(|_| self.home.confined.is_some());
-        let idle = live.filter(|live| live.current.is_none() && live.has_come_up);
-        let Some(pid) = idle.filter(|live| live.is_without_directory()).map(|live| live.pid) else {
-            return;
-        };
-        processes::signal(&[pid], Signal::KILL);
-        if let Ok(Some(_)) = rustix::process::waitpid(Some(pid), WaitOptions::empty()) {
-            self.child_ended(pid, 128 + libc::SIGKILL);
-        }
-    }
-
-    /// Both for all kernels, before something that needs them.
+    /// Does the same for all kernels, before something that needs them.
     pub(super) fn mend_directories(&mut self) {
         let languages: Vec<Language> = self.kernels.live.keys().copied().collect();
         for language in languages {
             // Tried again before the next run, which fails for it.
             let _ = self.renew_directory(language, None);
-            self.replace_without_directory(language);
         }
     }
 
-    /// A kernel that had no directory is gone, or will be.
+    /// A kernel that had no directory is gone.
     pub(super) fn tell_of_removal(&mut self, language: Language, run: Option<RunNo>) {
-        let kernel = match self.home.confined {
-            Some(_) => format!("{language} was started again"),
-            None => format!("what {language} had at its end could not be written down"),
-        };
+        let kernel = format!("what {language} had at its end could not be written down");
         self.add_note(language, run, told(&kernel));
     }
 
     /// After a run's end, which was just told through the directory if it is there: one
-    /// that was moved meanwhile is noticed before the next order. Whether the kernel
-    /// has to make way for a new one.
-    pub(super) fn has_lost_directory(&mut self, language: Language, ended: &Ended) -> bool {
+    /// that was moved meanwhile is noticed before the next order.
+    pub(super) fn look_for_lost_directory(&mut self, language: Language, ended: &Ended) {
         let (run, has_failed) = (Some(ended.run), ended.exit_code != 0);
         let Some(live) = self.kernels.live.get(&language) else {
-            return false;
+            return;
         };
-        let is_without_directory = live.reports.was_removed();
-        let lacks_something = is_without_directory || (has_failed && live.lacks_files(language));
-        if !lacks_something {
-            return false;
-        }
-        if self.home.confined.is_some() {
-            self.tell_of_removal(language, run);
-            return true;
-        }
-        // Tried again before the next run, which fails for it.
-        if is_without_directory {
+        // What cannot be done now is tried again before the next run, which fails for it.
+        if live.reports.was_removed() {
             let _ = self.renew_directory(language, run);
-        } else if self.move_in(language).is_ok() {
+        } else if has_failed && live.lacks_files(language) && self.move_in(language).is_ok() {
             self.add_note(
                 language,
                 run,
                 told("the command of this run may not have been carried out"),
             );
         }
-        false
     }
 }
 

@@ -17,7 +17,6 @@ use sessile_session::{Epoch, Input};
 pub(super) struct RunEnd {
     pub(super) ended: Ended,
     pub(super) room: Room,
-    pub(super) is_without_directory: bool,
 }
 
 impl Keeper {
@@ -26,7 +25,7 @@ impl Keeper {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return false;
         };
-        let Ok(n) = rustix::io::read(&live.reports, &mut self.output.buffer) else {
+        let Some(n) = live.reports.read(&mut self.output.buffer) else {
             return false;
         };
         let epoch = live.epoch;
@@ -149,10 +148,10 @@ impl Keeper {
         if let Room::Raised { to, .. } = room {
             let _ = live.kernel.got_room(to);
         }
-        let is_without_directory = self.has_lost_directory(language, &ended);
+        self.look_for_lost_directory(language, &ended);
         let ending = Ending::Status(ended.exit_code);
         let watch = self.tell_of_limits(language, Some(ended.run), ending, ended.error.as_ref());
-        let end = RunEnd { ended, room, is_without_directory };
+        let end = RunEnd { ended, room };
         match watch {
             None => self.end_run(language, end),
             Some(watch) => {
@@ -163,7 +162,7 @@ impl Keeper {
     }
 
     pub(super) fn end_run(&mut self, language: Language, end: RunEnd) {
-        let RunEnd { ended, room, is_without_directory } = end;
+        let RunEnd { ended, room } = end;
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
@@ -174,7 +173,7 @@ impl Keeper {
             run.notes.extend(ended.notes);
             run.notes.extend(about(room, language));
         }
-        if matches!(room, Room::Lacking(_)) || is_without_directory {
+        if matches!(room, Room::Lacking(_)) {
             // The run is over when the process is: no other one may get it.
             live.verdict = Some(ended.exit_code);
             return processes::signal(&[pid], Signal::KILL);

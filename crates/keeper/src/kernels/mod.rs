@@ -15,6 +15,7 @@ pub(crate) use shell::interpret;
 
 use crate::own_name::OwnName;
 use crate::processes::Caught;
+use crate::scratch::Openness;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{RunError, RunNo, RunValue};
@@ -279,12 +280,21 @@ pub(crate) trait Kernel: Debug {
     /// Tells where it finds that pipe now.
     fn orders_are_at(&mut self, _: &str) {}
 
+    /// Whether it would use a second way to report, and has none.
+    fn lacks_way_to_report(&self) -> bool {
+        false
+    }
+
+    /// Tells a second path to which it can report.
+    fn reports_also_at(&mut self, _: String) {}
+
     /// Asks again for a report that came without its run's secret.
     fn ask_again(&self) {}
 
     /// Its directory was made anew: puts in there what its process opens by path. The
-    /// process itself goes on, and has the pipes open that it had.
-    fn furnish(&mut self) -> io::Result<()>;
+    /// process itself goes on, and has the pipes open that it had. Returns those that it
+    /// would open by their names, if these are others: in the order of `pipes`.
+    fn furnish(&mut self, openness: Openness) -> io::Result<Vec<OwnedFd>>;
 
     /// Hands over a run. The kernel is idle.
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()>;

@@ -8,7 +8,7 @@ use super::{
     AboutCopy, Copy, CopyReport, Dumped, Ended, Kernel, Kind, LastState, Lines, Loaded, Order,
     Pressed, Question, RawCapture, Release, Report, Stdin,
 };
-use crate::scratch::{Openness, make_orders, name_again, write_file};
+use crate::scratch::{Openness, make_orders, name_orders_again, write_file};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sessile_protocol::{Language, RunError, RunNo, RunValue};
@@ -363,15 +363,17 @@ impl Kernel for Scripted {
         [&mut self.orders].into_iter().chain(secrets).collect()
     }
 
-    fn furnish(&mut self) -> io::Result<()> {
+    fn furnish(&mut self, openness: Openness) -> io::Result<Vec<OwnedFd>> {
         install(&self.directory, self.driver)?;
-        name_again(&self.directory.join("ctl"), &self.orders)?;
+        let mut named = Vec::new();
+        named.extend(name_orders_again(&self.directory.join("ctl"), &self.orders, openness)?);
         if let Keeping::Pipe(pipe) = &self.keeping {
-            name_again(&self.directory.join("n"), pipe)?;
+            named.extend(name_orders_again(&self.directory.join("n"), pipe, openness)?);
         }
         let rep = self.directory.join("rep");
         let _ = std::fs::remove_file(&rep);
-        Ok(rustix::fs::symlink("s", rep)?)
+        rustix::fs::symlink("s", rep)?;
+        Ok(named)
     }
 
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {

@@ -30,7 +30,7 @@ use super::secret::{Secret, Secrets};
 use super::{Kernel, LastState, Lines, Order, Pressed, Release, Report, Stdin, mentions};
 use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
-use crate::scratch::{RewrittenFile, name_again, write_file};
+use crate::scratch::{Openness, RewrittenFile, name_orders_again, write_file};
 use rustix::process::Pid;
 use sessile_protocol::RunNo;
 use sessile_store::SavedKernel;
@@ -97,7 +97,7 @@ pub(super) struct Shell {
     orders: OwnedFd,
     /// Where the shell finds its orders when it has lost its stdin.
     orders_path: String,
-    /// A second way to where it reports, if it can take one.
+    /// A second way to report.
     spare: Option<String>,
     /// The file that is sourced.
     text: RewrittenFile,
@@ -210,14 +210,22 @@ impl Kernel for Shell {
         path.clone_into(&mut self.orders_path);
     }
 
-    fn furnish(&mut self) -> io::Result<()> {
-        name_again(&self.path("t"), &self.orders)?;
+    fn lacks_way_to_report(&self) -> bool {
+        self.spare.is_none()
+    }
+
+    fn reports_also_at(&mut self, path: String) {
+        self.spare = Some(path);
+    }
+
+    fn furnish(&mut self, openness: Openness) -> io::Result<Vec<OwnedFd>> {
+        let named = name_orders_again(&self.path("t"), &self.orders, openness)?;
         self.text = RewrittenFile::create(&self.path("c"))?;
         self.fill_directory()?;
         self.keep_status(self.status);
         // Their forks have no place to write to.
         self.captures.under_way.clear();
-        Ok(())
+        Ok(named.into_iter().collect())
     }
 
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {

@@ -322,6 +322,31 @@ impl Sandbox {
         })
     }
 
+    /// Shows a directory of the host at its path inside, read-only, in place of one that was
+    /// there before and that the host has removed.
+    ///
+    /// # Errors
+    /// Of the system calls. The earlier one is shown then, or nothing.
+    pub fn show_again(&self, path: &Path) -> io::Result<()> {
+        let path = CString::new(path.as_os_str().as_bytes())?;
+        let mut tree = None;
+        aside::run_with_own_mounts(|| {
+            let clone = sys::clone_tree(&path)?;
+            sys::restrict(clone.as_fd(), SHOWN, sys::Depth::AllBelow)?;
+            tree = Some(clone);
+            Ok(())
+        })?;
+        let tree = tree.ok_or(io::ErrorKind::NotFound)?;
+        aside::run(|| {
+            self.enter()?;
+            // Nothing can be mounted on a directory that was removed.
+            let _ = sys::detach(&path);
+            let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+            let onto = rustix::fs::open(&*path, flags, rustix::fs::Mode::empty())?;
+            sys::attach(tree.as_fd(), onto.as_fd())
+        })
+    }
+
     /// Takes away all rights of a process inside before it executes a program of the
     /// user. Only makes system calls.
     ///
@@ -354,6 +379,9 @@ fn namespaces(net: &Net) -> c_int {
         | libc::CLONE_NEWUTS
         | libc::CLONE_NEWCGROUP
 }
+
+/// Attributes of directories of the host that are only to be read.
+const SHOWN: u64 = sys::RDONLY | sys::NOSUID | sys::NODEV;
 
 /// Limit for the files that a kernel writes for its keeper: a handful.
 const SLATE_FILES: u32 = 128;

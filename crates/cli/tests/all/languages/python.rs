@@ -67,6 +67,13 @@ fn richer_forms_of_a_value_come_by_their_type() {
     let data = json!({"text/html": "<b>x</b>", "image/png": "iVBORw=="});
     let answer = answer.has("data", data);
     assert_eq!(answer.notes(), "");
+    s.run("b'\\x89PNG\\r\\n\\x1a\\n.'").has("data", json!({"image/png": "iVBORw0KGgou"}));
+    s.run("b'\\xff\\xd8\\xff.'").has("data", json!({"image/jpeg": "/9j/Lg=="}));
+    let svg = "<?xml version=\"1.0\"?><svg><g/></svg>";
+    s.run(format!("'{svg}'")).has("data", json!({"image/svg+xml": svg}));
+    for plain in ["b'PNG'", "'an </svg> in a text'", "'<svg>'"] {
+        assert_eq!(s.run(plain).json().get("data"), None, "{plain}");
+    }
     s.run("class Bad:\n    def __repr__(self): 1/0");
     s.run("Bad()").is_kept();
     s.run("1").has("result", "1");

@@ -1,6 +1,7 @@
 //! The private directories in memory, removed by somebody else.
 
 use sessile_testkit::{Answer, Harness, Session, harness, until};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const TOLD: &str = "private directory in memory was removed or moved";
 
@@ -301,20 +302,152 @@ fn a_reset_works_although_the_memory_was_removed() {
     s.run("echo ok$x").exits(0).prints("ok\n");
 }
 
-/// Its kernels see the directory that was removed for good, and make way for others.
-#[test]
-fn a_session_in_a_sandbox_goes_on_from_its_state() {
+/// By mounts alone, and with rules for paths where this user may have them.
+fn in_sandboxes(check: impl Fn(&Harness, &[&str])) {
     let h = harness!();
-    let s = h.session_with(&["--sandbox"]);
-    s.run("x=1").exits(0);
-    s.wait_captured(1);
-    remove_memory(&s);
-    let answer = s.run("echo $x").exits(0).prints("1\n").is_restored_as_of(1);
-    assert!(answer.notes().contains(TOLD), "{}", answer.notes());
-    assert_eq!(s.run("echo $x").prints("1\n").is_kept().notes(), "");
-    s.python("x = 1").exits(0);
-    remove_memory(&s);
-    s.run("true").exits(0);
-    let answer = s.python("'x' in globals()").is_fresh().has("result", "False");
-    assert!(answer.notes().contains(TOLD), "{}", answer.notes());
+    for policy in ["full-access", "development"] {
+        check(&h, &["--sandbox", policy, "--files", "direct"]);
+    }
+    if rustix::process::geteuid().is_root() {
+        let h = Harness::unprivileged(env!("CARGO_BIN_EXE_sessile"));
+        check(&h, &["--sandbox", "full-access", "--files", "direct"]);
+    }
+}
+
+const LANGUAGES: [&str; 4] = ["bash", "zsh", "python", "node"];
+
+#[test]
+fn kernels_in_a_sandbox_go_on_with_what_cannot_be_written_down() {
+    in_sandboxes(|h, sandbox| {
+        let s = h.session_with(sandbox);
+        let kernel = s.kernel();
+        s.run("x=1; f() { echo $x; }; sleep 1000 & (exit 4)").exits(4);
+        s.python("g = (i for i in range(9)); next(g)").exits(0);
+        s.run_in("node", "function* f() { yield 1; yield 2; yield 3 } const it = f(); it.next()")
+            .exits(0);
+        // The second time, what is there is of the keeper's second making.
+        for n in 1..3 {
+            remove_memory(&s);
+            goes_on(s.run("echo $?; f; kill -0 $!; (exit 4)").exits(4).prints("4\n1\n"));
+            goes_on(s.python("print(next(g))").prints(&format!("{n}\n")));
+            goes_on(s.run_in("node", "it.next().value").has("result", format!("{}", n + 1)));
+            assert_eq!(s.run("(exit 4)").is_kept().notes(), "");
+            assert_eq!(s.python("pass").is_kept().notes(), "");
+            assert_eq!(s.run_in("node", "0").is_kept().notes(), "");
+        }
+        assert_eq!(s.kernel().pid(), kernel.pid());
+        // What needs files of ours is there again, and so is the way to lost descriptors.
+        s.run("y=2; exit 3").exits(3).is_restarted();
+        s.run("echo $x$y").prints("12\n");
+        s.python("import os; os.closerange(3, 1024); 1 / 0").exits(1);
+        s.python("print(list(g))").prints("[3, 4, 5, 6, 7, 8]\n").is_kept();
+        remove_memory(&s);
+        goes_on(s.run_with(&["--language", "node", "--timeout", "200ms"], "for (;;);").timed_out());
+        s.run_in("node", "it.next().done").has("result", "true").is_kept();
+        // A kernel that was not there before.
+        if Harness::shells(&["zsh"]).contains(&"zsh") {
+            remove_memory(&s);
+            s.run_in("zsh", "echo new").exits(0).prints("new\n");
+            goes_on(s.run("echo $x").prints("1\n"));
+        }
+    });
+}
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// Begins a run that waits for a file, and removes the memory before that comes.
+fn removed_within(s: &Session<'_>, options: &[&str], language: &str, end: &str) -> Answer {
+    let h = s.harness();
+    // Names of each run's own: a sandbox with rules may remember a file for a while.
+    let own = NEXT.fetch_add(1, Ordering::Relaxed);
+    let [begun, gate] = ["begun", "gate"].map(|name| format!("{name}{own}"));
+    let text = match language {
+        "python" => format!(
+            "x = 1; import os, sys, time; open('{begun}', 'w').close()\n\
+             while not os.path.exists('{gate}'): time.sleep(0.01)\n\
+             print('out'); {end}"
+        ),
+        "node" => format!(
+            "var x = 1; fs.writeFileSync('{begun}', ''); \
+             while (!fs.existsSync('{gate}')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10); \
+             console.log('out'); {end}"
+        ),
+        _ => {
+            format!("x=1; touch {begun}; until [ -e {gate} ]; do sleep 0.01; done; echo out; {end}")
+        }
+    };
+    let client = s.begin_with(&[&["--language", language], options].concat(), &text);
+    until("the run to begin", || h.path(&begun).exists().then_some(()));
+    remove_memory(s);
+    std::fs::write(h.path(&gate), "").unwrap();
+    s.answer(client, &text)
+}
+
+fn show(language: &str) -> &'static str {
+    match language {
+        "python" => "print(x)",
+        "node" => "console.log(x)",
+        _ => "echo $x",
+    }
+}
+
+#[test]
+fn runs_in_a_sandbox_end_as_they_would_have() {
+    in_sandboxes(|h, sandbox| {
+        let s = h.session_with(sandbox);
+        for language in Harness::shells(&LANGUAGES[..2]).into_iter().chain(["python", "node"]) {
+            s.run_in(language, "1 + 1");
+            let end = match language {
+                "python" => "sys.exit(3)",
+                "node" => "process.exit(3)",
+                _ => "(exit 3)",
+            };
+            goes_on(removed_within(&s, &[], language, end).exits(3).prints("out\n"));
+            s.run_in(language, show(language)).prints("1\n").is_kept();
+            goes_on(removed_within(&s, &["--pty"], language, end).exits(3).prints("out\r\n"));
+            s.run_in(language, show(language)).prints("1\n").is_kept();
+        }
+    });
+}
+
+#[test]
+fn a_shell_in_a_sandbox_that_exits_without_its_memory_is_brought_back_and_told() {
+    in_sandboxes(|h, sandbox| {
+        let s = h.session_with(sandbox);
+        s.run("x=1").exits(0);
+        s.wait_captured(1);
+        // As of this run, if the directory is there again by then, else of the one before.
+        let answer = removed_within(&s, &[], "bash", "exit 3").exits(3);
+        assert!(answer.notes().contains(TOLD), "{}", answer.notes());
+        s.run("echo $x").exits(0).prints("1\n").is_kept();
+    });
+}
+
+#[test]
+fn forks_and_checkpoints_in_a_sandbox_outlive_its_memory() {
+    in_sandboxes(|h, sandbox| {
+        let s = h.session_with(sandbox);
+        s.run("x=1").exits(0);
+        s.python("g = (i for i in range(9)); next(g)").exits(0);
+        s.run_in("node", "let x = 1").exits(0);
+        let fork = s.fork();
+        s.checkpoint(&["--name", "here"]);
+        s.run("x=2");
+        s.python("list(g)");
+        remove_memory(&s);
+        goes_on(fork.run("echo $x").exits(0).prints("1\n"));
+        goes_on(fork.python("print(next(g))").prints("1\n"));
+        goes_on(s.run("echo $x").exits(0).prints("2\n"));
+        remove_memory(&s);
+        s.rewind(&["here"]);
+        s.run("echo $x").prints("1\n");
+        s.python("print(next(g))").prints("1\n");
+        // In a kernel that is a copy, too.
+        remove_memory(&s);
+        goes_on(s.python("print(next(g))").prints("2\n"));
+        remove_memory(&s);
+        let another = s.fork();
+        another.run("echo $x").prints("1\n");
+        another.python("print(next(g))").prints("3\n");
+    });
 }

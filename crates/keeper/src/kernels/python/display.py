@@ -16,6 +16,8 @@ FORMS = (
     ("_repr_latex_", "text/latex"),
     ("_repr_json_", "application/json"),
 )
+# The first bytes of picture files.
+PICTURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"))
 BACKEND_KEY, BACKEND = b"MPLBACKEND", b"Agg"
 
 
@@ -25,9 +27,24 @@ def render(value, notes):
         notes.append("the value's text was cut: %d of %d characters" % (MOST_TEXT, len(text)))
         text = text[:MOST_TEXT]
     data = {}
-    if type(value) not in PLAIN and not isinstance(value, type):
+    if type(value) is bytes or type(value) is str:
+        kind = _kind_of_picture(value)
+        if kind is not None:
+            _add(data, kind, _to_json(value), notes)
+    elif type(value) not in PLAIN and not isinstance(value, type):
         data = _forms(value, notes)
     return {"text": text, "data": data}
+
+
+def _kind_of_picture(value):
+    """Returns the type of a picture in plain bytes or text: all of it, not a part."""
+    if type(value) is bytes:
+        return next((kind for magic, kind in PICTURES if value.startswith(magic)), None)
+    if "</svg>" not in value[-100:] or not value.rstrip().endswith("</svg>"):
+        return None
+    head = value[:1000].lstrip()
+    is_svg = head.startswith("<svg") or head.startswith(("<?xml", "<!--", "<!DOCTYPE svg")) and "<svg" in head
+    return "image/svg+xml" if is_svg else None
 
 
 def _forms(value, notes):

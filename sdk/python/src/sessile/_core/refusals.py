@@ -109,7 +109,7 @@ def make(
     if code in _PLAIN:
         return _PLAIN[code](message, **rest)
     if code == "unauthorized":
-        rest["hint"] = "pass token= or set SESSILE_TOKEN; `sessile token show` prints the owner's"
+        rest["hint"] = "pass token= or set SESSILE_TOKEN; `sessile token show --raw` prints the owner's"
         return errors.AuthenticationError(message, **rest)
     if code == "session_not_found":
         # The server's hint is for those who call it without this package.

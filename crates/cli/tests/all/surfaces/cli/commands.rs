@@ -320,6 +320,33 @@ fn run_joins_the_words_of_a_command_and_takes_it_from_stdin() {
 }
 
 #[test]
+fn a_script_has_the_stdin_of_run_and_leaves_what_it_does_not_read() {
+    let h = harness!();
+    let write = |name: &str, text: &str| std::fs::write(h.path(name), text).unwrap();
+    let piped = |args: &[&str], stdin: &[u8]| h.begin(args, stdin).finish();
+    write("a.py", "import sys; print(sum(len(line) for line in sys.stdin))");
+    let much = "line\n".repeat(1 << 20);
+    piped(&["run", "a.py"], much.as_bytes()).prints("5242880\n").exits(0);
+    piped(&["run", "a.py"], b"").prints("0\n").exits(0);
+    piped(&["run", "--sandbox", "full-access", "a.py"], b"in\n").prints("3\n").exits(0);
+    write("given", "four");
+    piped(&["run", "--stdin", "given", "a.py"], b"more than that").prints("4\n").exits(0);
+    write("a.sh", "read x; echo \"$x|$(cat)\"");
+    piped(&["run", "a.sh"], b"one\ntwo\nthree\n").prints("one|two\nthree\n").exits(0);
+    if needs::has_program("node") {
+        write("a.js", "process.stdin.on('data', (d) => process.stdout.write(d))");
+        piped(&["run", "a.js"], b"back\n").prints("back\n").exits(0);
+    }
+    // In a loop that reads from the same pipe.
+    write("b.sh", "echo \"$1\"");
+    let text = format!(
+        "while read -r name; do {:?} run b.sh \"$name\"; done",
+        env!("CARGO_BIN_EXE_sessile")
+    );
+    piped(&["run", "--stdin", "-", &text], b"one\ntwo\n").prints("one\ntwo\n").exits(0);
+}
+
+#[test]
 fn run_takes_a_script_of_any_language_with_its_arguments() {
     let h = harness!();
     let write = |name: &str, text: &str| std::fs::write(h.path(name), text).unwrap();
