@@ -161,20 +161,40 @@ impl Keeper {
         Some(Watch::new(ended.run, self.survey(ended.run)?, stage))
     }
 
-    /// Whether current runs have at least half of the allowed processes, under a
-    /// mechanism that does not count refusals.
+    /// Whether current runs have at least half of the allowed processes, and were refused
+    /// others if that is counted.
     pub(super) fn is_crowded(&self) -> bool {
-        let confined = self.home.confined.as_ref();
-        let held = confined.and_then(|confined| confined.limits().pids);
-        if held.is_none_or(|held| held.by != Mechanism::UserRlimit) {
-            return false;
+        let Some(confined) = &self.home.confined else { return false };
+        let may_be = match confined.limits().pids.map(|held| held.by) {
+            Some(Mechanism::Groups(_)) => confined.has_refused(),
+            Some(Mechanism::UserRlimit) => true,
+            Some(Mechanism::Rlimit | Mechanism::FileSystem) | None => false,
+        };
+        let Some(survey) = may_be.then(|| self.survey(None)).flatten() else { return false };
+        let is_current = |run: RunNo| self.kernels.at_run(run).is_some();
+        let earlier = survey.left.iter().filter(|(run, _)| run.is_some_and(|r| !is_current(r)));
+        let earlier: u64 = earlier.map(|(_, left)| left.tasks).sum();
+        2 * survey.inside.saturating_sub(earlier) >= survey.limit
+    }
+
+    /// Ends all that a run has started which is pressed to end and holds the limit: its
+    /// kernel hardly gets the processor beside it, and would be killed for not answering.
+    pub(super) fn end_crowd_of(&mut self, run: RunNo) {
+        if self.guard.clearing.is_some() {
+            return;
         }
-        self.survey(None).is_some_and(|survey| {
-            let is_current = |run: RunNo| self.kernels.at_run(run).is_some();
-            let earlier = survey.left.iter().filter(|(run, _)| run.is_some_and(|r| !is_current(r)));
-            let earlier: u64 = earlier.map(|(_, left)| left.tasks).sum();
-            2 * survey.inside.saturating_sub(earlier) >= survey.limit
-        })
+        let run = Some(run);
+        if let Some(survey) = self.survey(run) {
+            let stage = Stage::Ending(Clearing::of(run, Scope::Run));
+            self.guard.clearing = Some(Box::new(Watch::new(run, survey, stage)));
+            self.deadlines.set(Deadline::Crowd, self.now());
+        }
+    }
+
+    /// Takes over what was begun when the run was pressed to end.
+    pub(super) fn take_clearing(&mut self, run: RunNo) -> Option<Watch> {
+        let clearing = self.guard.clearing.take_if(|watch| watch.run == Some(run))?;
+        Some(*clearing)
     }
 
     /// Tells a run's end when what it has left is looked after.
@@ -408,7 +428,7 @@ impl Keeper {
     /// processes end after they have started others has only such.
     fn leftovers(&self, ended: Option<RunNo>) -> Vec<Tree> {
         let is_current = |run: RunNo| Some(run) != ended && self.kernels.at_run(run).is_some();
-        let mut trees = self.find_jobs();
+        let mut trees = self.find_jobs_after(ended);
         trees.retain(|tree| !(tree.run().is_some_and(is_current) && self.is_child_of_kernel(tree)));
         trees
     }
