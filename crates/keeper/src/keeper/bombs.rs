@@ -16,7 +16,7 @@ use super::live::{Force, Live};
 use super::reports::RunEnd;
 use super::{Deadline, Keeper};
 use crate::processes;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use sessile_proc::Process;
 use sessile_protocol::{Language, RunNo};
 use sessile_sandbox::limits::Mechanism;
@@ -49,6 +49,13 @@ const LOOKS: u32 = 20;
 /// a killed process waits for the processor before it ends.
 const ROUNDS: u32 = 200;
 const PAUSE: Tick = 5;
+
+/// How often the children of kernels are spared while there are others. If they cannot be
+/// kept from starting these (root, before Linux 6.14), they have to go.
+const PATIENCE: u32 = 40;
+
+/// The same for a shell that sleeps: for at most 8 seconds.
+const NAP: Tick = 50;
 
 /// How a run has ended, as far as it matters here.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +124,13 @@ enum Scope {
     /// Orphans that run the same command as well: a bomb whose processes end after they
     /// have started others goes on in other runs.
     Alike,
+}
+
+/// How a process is related to a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kin {
+    Child,
+    Other,
 }
 
 /// What to do after a look.
@@ -286,15 +300,13 @@ impl Keeper {
             }
             Stage::Ending(clearing) => clearing,
         };
-        let stopped = self.stop_all_of(clearing, watch);
-        if !stopped.is_empty() && clearing.rounds < ROUNDS {
-            processes::signal(&stopped, Signal::KILL);
-            let fresh = stopped.into_iter().filter(|pid| watch.killed.insert(*pid)).count();
+        let found = self.stop_all_of(clearing, watch);
+        if !found.is_empty() && clearing.rounds < ROUNDS {
+            let (ended, pause) = self.end_some(&found, clearing.rounds);
+            let fresh = ended.into_iter().filter(|pid| watch.killed.insert(*pid)).count();
             let (rounds, ended) = (clearing.rounds + 1, clearing.ended + fresh);
             watch.stage = Stage::Ending(Clearing { rounds, ended, ..clearing });
-            // By the next look it is known which run the processes belong to that were
-            // just starting or about to end.
-            return Next::LookAgain(PAUSE);
+            return Next::LookAgain(pause);
         }
         watch.told = clearing.note(watch.before.limit).or(watch.told.take());
         // A process that was just being started shows only now, and would grow again.
@@ -437,9 +449,37 @@ impl Keeper {
         tree.parent().is_some_and(|pid| self.kernels.has_pid(pid))
     }
 
+    /// Kills what was found, children of kernels last. Returns which were killed, and when
+    /// to look again: by then it is known which run the processes belong to that were just
+    /// starting or about to end.
+    ///
+    /// A bash that cannot fork sleeps and tries again, but gives up if a child of its own
+    /// ends meanwhile. It finds room when the others are gone.
+    fn end_some(&self, found: &[(Pid, Kin)], rounds: u32) -> (Vec<Pid>, Tick) {
+        let others: Vec<Pid> =
+            found.iter().filter(|(_, kin)| *kin == Kin::Other).map(|(pid, _)| *pid).collect();
+        let (ended, pause) = if !others.is_empty() && rounds < PATIENCE {
+            (others, PAUSE)
+        } else if others.is_empty() && self.has_sleeping_shell() {
+            (Vec::new(), NAP)
+        } else {
+            (found.iter().map(|(pid, _)| *pid).collect(), PAUSE)
+        };
+        processes::signal(&ended, Signal::KILL);
+        (ended, pause)
+    }
+
+    /// Whether a shell sleeps, which it does only before it tries to fork again.
+    fn has_sleeping_shell(&self) -> bool {
+        const SLEEPS: [i64; 2] = [libc::SYS_nanosleep, libc::SYS_clock_nanosleep];
+        let shells = self.kernels.live.iter().filter(|(language, _)| language.is_shell());
+        let mut calls = shells.flat_map(|(_, live)| Process::new(live.pid).calls());
+        calls.any(|call| SLEEPS.contains(&call.number))
+    }
+
     /// Returns what is to be ended. Processes of which it is not known whose they are are
     /// taken for those of the run.
-    fn processes_to_end(&self, clearing: Clearing, watch: &mut Watch) -> Vec<Pid> {
+    fn processes_to_end(&self, clearing: Clearing, watch: &mut Watch) -> Vec<(Pid, Kin)> {
         let is_its = |tree: &Tree| tree.run().is_none() || tree.run() == clearing.whose;
         let (its, others): (Vec<Tree>, Vec<Tree>) =
             self.leftovers(watch.run).into_iter().partition(is_its);
@@ -451,19 +491,30 @@ impl Keeper {
         };
         let others = others.into_iter().filter(is_same);
         let all: Vec<Tree> = its.into_iter().chain(others).collect();
-        jobs::members(&all).into_iter().map(|(pid, _, _)| pid).collect()
+        let kin = |parent: Option<Pid>| match parent {
+            Some(parent) if self.kernels.has_pid(parent) => Kin::Child,
+            Some(_) | None => Kin::Other,
+        };
+        jobs::members(&all).into_iter().map(|(pid, stat, _)| (pid, kin(stat.parent))).collect()
     }
 
-    /// Stops all that is to be ended. A stopped process starts nothing; a killed one
-    /// makes room for another.
-    fn stop_all_of(&self, clearing: Clearing, watch: &mut Watch) -> Vec<Pid> {
+    /// Keeps all that is to be ended from starting others: a killed one makes room for
+    /// another. They may start no more, and are stopped; of children a kernel would
+    /// notice that.
+    fn stop_all_of(&self, clearing: Clearing, watch: &mut Watch) -> Vec<(Pid, Kin)> {
         let mut known = Vec::new();
         for _ in 0..LOOKS {
             let found = self.processes_to_end(clearing, watch);
-            if found.iter().all(|pid| known.contains(pid)) {
+            if found.iter().all(|one| known.contains(one)) {
                 return found;
             }
-            processes::signal(&found, Signal::STOP);
+            for (pid, kin) in &found {
+                let none = Rlimit { current: Some(0), maximum: Some(0) };
+                let is_barren = prlimit(Some(*pid), Resource::Nproc, none).is_ok();
+                if *kin == Kin::Other || !is_barren {
+                    processes::signal(&[*pid], Signal::STOP);
+                }
+            }
             known = found;
         }
         known
