@@ -16,7 +16,7 @@ use super::live::{Force, Live};
 use super::reports::RunEnd;
 use super::{Deadline, Keeper};
 use crate::processes;
-use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+use rustix::process::{Pid, Signal};
 use sessile_proc::Process;
 use sessile_protocol::{Language, RunNo};
 use sessile_sandbox::limits::Mechanism;
@@ -45,16 +45,13 @@ const SHARE: Tick = 20;
 /// there are none.
 const LOOKS: u32 = 20;
 
-/// How often what is left is killed, with pauses: a second or two in all. On a busy machine
+/// How often what is left is killed, with pauses: a few seconds in all. On a busy machine
 /// a killed process waits for the processor before it ends.
-const ROUNDS: u32 = 200;
+const ROUNDS: u32 = 400;
 const PAUSE: Tick = 5;
 
-/// How often the children of kernels are spared while there are others. If they cannot be
-/// kept from starting these (root, before Linux 6.14), they have to go.
-const PATIENCE: u32 = 40;
-
-/// The same for a shell that sleeps: for at most 8 seconds.
+/// How often a shell that sleeps is waited for, and the pause: up to 9 seconds.
+const PATIENCE: u32 = 180;
 const NAP: Tick = 50;
 
 /// How a run has ended, as far as it matters here.
@@ -79,6 +76,7 @@ pub(super) struct Watch {
     killed: HashSet<Pid>,
     /// Their command lines.
     commands: HashSet<String>,
+    sleep: Option<Sleep>,
     /// The note to add to the run.
     told: Option<String>,
 }
@@ -127,10 +125,17 @@ enum Scope {
 }
 
 /// How a process is related to a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kin {
     Child,
     Other,
+}
+
+/// The sleep of a shell that cannot fork, and when it was first seen.
+#[derive(Clone, Copy, Debug)]
+struct Sleep {
+    seconds: Tick,
+    seen: Tick,
 }
 
 /// What to do after a look.
@@ -302,7 +307,7 @@ impl Keeper {
         };
         let found = self.stop_all_of(clearing, watch);
         if !found.is_empty() && clearing.rounds < ROUNDS {
-            let (ended, pause) = self.end_some(&found, clearing.rounds);
+            let (ended, pause) = self.end_found(found, clearing.rounds, watch);
             let fresh = ended.into_iter().filter(|pid| watch.killed.insert(*pid)).count();
             let (rounds, ended) = (clearing.rounds + 1, clearing.ended + fresh);
             watch.stage = Stage::Ending(Clearing { rounds, ended, ..clearing });
@@ -449,32 +454,39 @@ impl Keeper {
         tree.parent().is_some_and(|pid| self.kernels.has_pid(pid))
     }
 
-    /// Kills what was found, children of kernels last. Returns which were killed, and when
-    /// to look again: by then it is known which run the processes belong to that were just
-    /// starting or about to end.
-    ///
-    /// A bash that cannot fork sleeps and tries again, but gives up if a child of its own
-    /// ends meanwhile. It finds room when the others are gone.
-    fn end_some(&self, found: &[(Pid, Kin)], rounds: u32) -> (Vec<Pid>, Tick) {
-        let others: Vec<Pid> =
-            found.iter().filter(|(_, kin)| *kin == Kin::Other).map(|(pid, _)| *pid).collect();
-        let (ended, pause) = if !others.is_empty() && rounds < PATIENCE {
-            (others, PAUSE)
-        } else if others.is_empty() && self.has_sleeping_shell() {
-            (Vec::new(), NAP)
-        } else {
-            (found.iter().map(|(pid, _)| *pid).collect(), PAUSE)
-        };
-        processes::signal(&ended, Signal::KILL);
-        (ended, pause)
+    /// Kills what was found, unless a shell has to be waited for. Returns which were
+    /// killed, and when to look again: by then it is known which run the processes belong
+    /// to that were just starting or about to end.
+    fn end_found(
+        &self,
+        mut found: Vec<(Pid, Kin)>,
+        rounds: u32,
+        watch: &mut Watch,
+    ) -> (Vec<Pid>, Tick) {
+        let has_children = found.iter().any(|(_, kin)| *kin == Kin::Child);
+        if has_children && rounds < PATIENCE && self.would_give_up(watch) {
+            return (Vec::new(), NAP);
+        }
+        // Children have not been stopped, and could take the place of others.
+        found.sort_by_key(|(_, kin)| *kin);
+        let found: Vec<Pid> = found.into_iter().map(|(pid, _)| pid).collect();
+        processes::signal(&found, Signal::KILL);
+        (found, PAUSE)
     }
 
-    /// Whether a shell sleeps, which it does only before it tries to fork again.
-    fn has_sleeping_shell(&self) -> bool {
-        const SLEEPS: [i64; 2] = [libc::SYS_nanosleep, libc::SYS_clock_nanosleep];
+    /// Whether a shell gives up its work if a child of it ends now. A bash that cannot
+    /// fork sleeps for 1, 2, 4 and 8 seconds and tries again. If it is woken with a second
+    /// or more to go, it does not.
+    fn would_give_up(&self, watch: &mut Watch) -> bool {
         let shells = self.kernels.live.iter().filter(|(language, _)| language.is_shell());
-        let mut calls = shells.flat_map(|(_, live)| Process::new(live.pid).calls());
-        calls.any(|call| SLEEPS.contains(&call.number))
+        let seconds = shells.filter_map(|(_, live)| sleeps_for(live.pid)).max();
+        let now = self.now();
+        // Each sleep is longer than the last one.
+        watch.sleep = seconds.map(|seconds| match watch.sleep {
+            Some(sleep) if sleep.seconds == seconds => sleep,
+            Some(_) | None => Sleep { seconds, seen: now },
+        });
+        watch.sleep.is_some_and(|Sleep { seconds, seen }| now + 1000 < seen + 1000 * seconds)
     }
 
     /// Returns what is to be ended. Processes of which it is not known whose they are are
@@ -498,9 +510,9 @@ impl Keeper {
         jobs::members(&all).into_iter().map(|(pid, stat, _)| (pid, kin(stat.parent))).collect()
     }
 
-    /// Keeps all that is to be ended from starting others: a killed one makes room for
-    /// another. They may start no more, and are stopped; of children a kernel would
-    /// notice that.
+    /// Stops all that is to be ended: a stopped process starts nothing, and a killed one
+    /// makes room for another. Kernels would notice that of their children, which find no
+    /// room without it.
     fn stop_all_of(&self, clearing: Clearing, watch: &mut Watch) -> Vec<(Pid, Kin)> {
         let mut known = Vec::new();
         for _ in 0..LOOKS {
@@ -508,22 +520,37 @@ impl Keeper {
             if found.iter().all(|one| known.contains(one)) {
                 return found;
             }
-            for (pid, kin) in &found {
-                let none = Rlimit { current: Some(0), maximum: Some(0) };
-                let is_barren = prlimit(Some(*pid), Resource::Nproc, none).is_ok();
-                if *kin == Kin::Other || !is_barren {
-                    processes::signal(&[*pid], Signal::STOP);
-                }
-            }
+            let others = found.iter().filter(|(_, kin)| *kin == Kin::Other);
+            processes::signal(&others.map(|(pid, _)| *pid).collect::<Vec<Pid>>(), Signal::STOP);
             known = found;
         }
         known
     }
 }
 
+/// Returns for how many seconds a process sleeps.
+fn sleeps_for(pid: Pid) -> Option<Tick> {
+    let process = Process::new(pid);
+    let duration = process.calls().find_map(|call| match call.number {
+        libc::SYS_nanosleep => Some(call.args[0]),
+        libc::SYS_clock_nanosleep => Some(call.args[2]),
+        _ => None,
+    })?;
+    let seconds = process.memory(duration, size_of::<u64>())?;
+    Some(u64::from_ne_bytes(seconds.try_into().ok()?))
+}
+
 impl Watch {
     fn new(run: Option<RunNo>, before: Survey, stage: Stage) -> Self {
-        Self { run, before, stage, killed: HashSet::new(), commands: HashSet::new(), told: None }
+        Self {
+            run,
+            before,
+            stage,
+            killed: HashSet::new(),
+            commands: HashSet::new(),
+            sleep: None,
+            told: None,
+        }
     }
 }
 
