@@ -4,6 +4,7 @@
 //! `cargo xtask bench` builds the binaries and runs this.
 
 mod agents;
+mod bombs;
 mod branch;
 mod floor;
 mod http;
@@ -43,6 +44,7 @@ fn main() -> anyhow::Result<()> {
         Some("branch") => return branch::measure(&sessile),
         Some("pools") => return pools::measure(&sessile),
         Some("sandbox") => return sandbox::measure(&sessile),
+        Some("bombs") => return bombs::measure(&sessile),
         Some("agents") => return agents::measure(&sessile),
         Some(language) => return keep_busy(&sessile, language),
     }
@@ -64,6 +66,8 @@ fn main() -> anyhow::Result<()> {
     pools::measure(&sessile)?;
     println!("\nin a sandbox, against the same without");
     sandbox::measure(&sessile)?;
+    println!("\nbeside sandboxes under bombs");
+    bombs::measure(&sessile)?;
     println!("\nthe loop of an agent");
     agents::measure(&sessile)?;
     Ok(())

@@ -21,7 +21,7 @@ impl Table {
         self.quantile(name, 0.5)
     }
 
-    fn quantile(&self, name: &str, q: f64) -> Duration {
+    pub(crate) fn quantile(&self, name: &str, q: f64) -> Duration {
         let mut sorted = self.samples.get(name).cloned().unwrap_or_default();
         sorted.sort();
         quantile(&sorted, q)

@@ -176,6 +176,12 @@ impl Confined {
         now.since(self.seen.replace(now))
     }
 
+    /// Whether a process could not be started since the last check.
+    pub(crate) fn has_refused(&self) -> bool {
+        let now = Incidents::of(&self.sandbox.borrow());
+        now.since(self.seen.get()).refusals > 0
+    }
+
     /// What it may use, and what holds it to that.
     pub(crate) fn limits(&self) -> &LimitPlan {
         &self.plan.limits

@@ -281,7 +281,9 @@ fn at_rest(
             let orders = pipes.first().ok_or(io::ErrorKind::Unsupported)?;
             rustix::io::ioctl_fionread(&**orders) == Ok(0)
         };
-        if has_read_all {
+        // Only a process that gets the processor can stop, and one that waits gets it soon.
+        let sleeps = || Process::new(pid).stat().is_some_and(|stat| stat.state == 'S');
+        if has_read_all && sleeps() {
             match Implant::stop(pid) {
                 Ok(implant) => {
                     let pipes = kernel.pipes();

@@ -18,9 +18,9 @@ use std::ffi::{c_int, c_long, c_void};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A waiting process stops at once. One that does not stop within this time is blocked by
-/// a broken driver or disk.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// A waiting process stops as soon as it gets the processor. One that does not stop within
+/// this time is blocked by a broken driver or disk.
+const PATIENCE: Duration = Duration::from_secs(10);
 const NAP: Duration = Duration::from_micros(50);
 
 /// Below the stack pointer, where no function keeps anything, even under calling

@@ -45,10 +45,14 @@ const SHARE: Tick = 20;
 /// there are none.
 const LOOKS: u32 = 20;
 
-/// How often what is left is killed, with pauses: a second or two in all. On a busy machine
+/// How often what is left is killed, with pauses: a few seconds in all. On a busy machine
 /// a killed process waits for the processor before it ends.
-const ROUNDS: u32 = 200;
+const ROUNDS: u32 = 400;
 const PAUSE: Tick = 5;
+
+/// How often a shell that sleeps is waited for, and the pause: up to 9 seconds.
+const PATIENCE: u32 = 180;
+const NAP: Tick = 50;
 
 /// How a run has ended, as far as it matters here.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +76,7 @@ pub(super) struct Watch {
     killed: HashSet<Pid>,
     /// Their command lines.
     commands: HashSet<String>,
+    sleep: Option<Sleep>,
     /// The note to add to the run.
     told: Option<String>,
 }
@@ -119,6 +124,20 @@ enum Scope {
     Alike,
 }
 
+/// How a process is related to a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kin {
+    Child,
+    Other,
+}
+
+/// The sleep of a shell that cannot fork, and when it was first seen.
+#[derive(Clone, Copy, Debug)]
+struct Sleep {
+    seconds: Tick,
+    seen: Tick,
+}
+
 /// What to do after a look.
 #[derive(Debug)]
 pub(super) enum Next {
@@ -161,20 +180,40 @@ impl Keeper {
         Some(Watch::new(ended.run, self.survey(ended.run)?, stage))
     }
 
-    /// Whether current runs have at least half of the allowed processes, under a
-    /// mechanism that does not count refusals.
+    /// Whether current runs have at least half of the allowed processes, and were refused
+    /// others if that is counted.
     pub(super) fn is_crowded(&self) -> bool {
-        let confined = self.home.confined.as_ref();
-        let held = confined.and_then(|confined| confined.limits().pids);
-        if held.is_none_or(|held| held.by != Mechanism::UserRlimit) {
-            return false;
+        let Some(confined) = &self.home.confined else { return false };
+        let may_be = match confined.limits().pids.map(|held| held.by) {
+            Some(Mechanism::Groups(_)) => confined.has_refused(),
+            Some(Mechanism::UserRlimit) => true,
+            Some(Mechanism::Rlimit | Mechanism::FileSystem) | None => false,
+        };
+        let Some(survey) = may_be.then(|| self.survey(None)).flatten() else { return false };
+        let is_current = |run: RunNo| self.kernels.at_run(run).is_some();
+        let earlier = survey.left.iter().filter(|(run, _)| run.is_some_and(|r| !is_current(r)));
+        let earlier: u64 = earlier.map(|(_, left)| left.tasks).sum();
+        2 * survey.inside.saturating_sub(earlier) >= survey.limit
+    }
+
+    /// Ends all that a run has started which is pressed to end and holds the limit: its
+    /// kernel hardly gets the processor beside it, and would be killed for not answering.
+    pub(super) fn end_crowd_of(&mut self, run: RunNo) {
+        if self.guard.clearing.is_some() {
+            return;
         }
-        self.survey(None).is_some_and(|survey| {
-            let is_current = |run: RunNo| self.kernels.at_run(run).is_some();
-            let earlier = survey.left.iter().filter(|(run, _)| run.is_some_and(|r| !is_current(r)));
-            let earlier: u64 = earlier.map(|(_, left)| left.tasks).sum();
-            2 * survey.inside.saturating_sub(earlier) >= survey.limit
-        })
+        let run = Some(run);
+        if let Some(survey) = self.survey(run) {
+            let stage = Stage::Ending(Clearing::of(run, Scope::Run));
+            self.guard.clearing = Some(Box::new(Watch::new(run, survey, stage)));
+            self.deadlines.set(Deadline::Crowd, self.now());
+        }
+    }
+
+    /// Takes over what was begun when the run was pressed to end.
+    pub(super) fn take_clearing(&mut self, run: RunNo) -> Option<Watch> {
+        let clearing = self.guard.clearing.take_if(|watch| watch.run == Some(run))?;
+        Some(*clearing)
     }
 
     /// Tells a run's end when what it has left is looked after.
@@ -266,15 +305,13 @@ impl Keeper {
             }
             Stage::Ending(clearing) => clearing,
         };
-        let stopped = self.stop_all_of(clearing, watch);
-        if !stopped.is_empty() && clearing.rounds < ROUNDS {
-            processes::signal(&stopped, Signal::KILL);
-            let fresh = stopped.into_iter().filter(|pid| watch.killed.insert(*pid)).count();
+        let found = self.stop_all_of(clearing, watch);
+        if !found.is_empty() && clearing.rounds < ROUNDS {
+            let (ended, pause) = self.end_found(found, clearing.rounds, watch);
+            let fresh = ended.into_iter().filter(|pid| watch.killed.insert(*pid)).count();
             let (rounds, ended) = (clearing.rounds + 1, clearing.ended + fresh);
             watch.stage = Stage::Ending(Clearing { rounds, ended, ..clearing });
-            // By the next look it is known which run the processes belong to that were
-            // just starting or about to end.
-            return Next::LookAgain(PAUSE);
+            return Next::LookAgain(pause);
         }
         watch.told = clearing.note(watch.before.limit).or(watch.told.take());
         // A process that was just being started shows only now, and would grow again.
@@ -408,7 +445,7 @@ impl Keeper {
     /// processes end after they have started others has only such.
     fn leftovers(&self, ended: Option<RunNo>) -> Vec<Tree> {
         let is_current = |run: RunNo| Some(run) != ended && self.kernels.at_run(run).is_some();
-        let mut trees = self.find_jobs();
+        let mut trees = self.find_jobs_after(ended);
         trees.retain(|tree| !(tree.run().is_some_and(is_current) && self.is_child_of_kernel(tree)));
         trees
     }
@@ -417,9 +454,44 @@ impl Keeper {
         tree.parent().is_some_and(|pid| self.kernels.has_pid(pid))
     }
 
+    /// Kills what was found, unless a shell has to be waited for. Returns which were
+    /// killed, and when to look again: by then it is known which run the processes belong
+    /// to that were just starting or about to end.
+    fn end_found(
+        &self,
+        mut found: Vec<(Pid, Kin)>,
+        rounds: u32,
+        watch: &mut Watch,
+    ) -> (Vec<Pid>, Tick) {
+        let has_children = found.iter().any(|(_, kin)| *kin == Kin::Child);
+        if has_children && rounds < PATIENCE && self.would_give_up(watch) {
+            return (Vec::new(), NAP);
+        }
+        // Children have not been stopped, and could take the place of others.
+        found.sort_by_key(|(_, kin)| *kin);
+        let found: Vec<Pid> = found.into_iter().map(|(pid, _)| pid).collect();
+        processes::signal(&found, Signal::KILL);
+        (found, PAUSE)
+    }
+
+    /// Whether a shell gives up its work if a child of it ends now. A bash that cannot
+    /// fork sleeps for 1, 2, 4 and 8 seconds and tries again. If it is woken with a second
+    /// or more to go, it does not.
+    fn would_give_up(&self, watch: &mut Watch) -> bool {
+        let shells = self.kernels.live.iter().filter(|(language, _)| language.is_shell());
+        let seconds = shells.filter_map(|(_, live)| sleeps_for(live.pid)).max();
+        let now = self.now();
+        // Each sleep is longer than the last one.
+        watch.sleep = seconds.map(|seconds| match watch.sleep {
+            Some(sleep) if sleep.seconds == seconds => sleep,
+            Some(_) | None => Sleep { seconds, seen: now },
+        });
+        watch.sleep.is_some_and(|Sleep { seconds, seen }| now + 1000 < seen + 1000 * seconds)
+    }
+
     /// Returns what is to be ended. Processes of which it is not known whose they are are
     /// taken for those of the run.
-    fn processes_to_end(&self, clearing: Clearing, watch: &mut Watch) -> Vec<Pid> {
+    fn processes_to_end(&self, clearing: Clearing, watch: &mut Watch) -> Vec<(Pid, Kin)> {
         let is_its = |tree: &Tree| tree.run().is_none() || tree.run() == clearing.whose;
         let (its, others): (Vec<Tree>, Vec<Tree>) =
             self.leftovers(watch.run).into_iter().partition(is_its);
@@ -431,28 +503,54 @@ impl Keeper {
         };
         let others = others.into_iter().filter(is_same);
         let all: Vec<Tree> = its.into_iter().chain(others).collect();
-        jobs::members(&all).into_iter().map(|(pid, _, _)| pid).collect()
+        let kin = |parent: Option<Pid>| match parent {
+            Some(parent) if self.kernels.has_pid(parent) => Kin::Child,
+            Some(_) | None => Kin::Other,
+        };
+        jobs::members(&all).into_iter().map(|(pid, stat, _)| (pid, kin(stat.parent))).collect()
     }
 
-    /// Stops all that is to be ended. A stopped process starts nothing; a killed one
-    /// makes room for another.
-    fn stop_all_of(&self, clearing: Clearing, watch: &mut Watch) -> Vec<Pid> {
+    /// Stops all that is to be ended: a stopped process starts nothing, and a killed one
+    /// makes room for another. Kernels would notice that of their children, which find no
+    /// room without it.
+    fn stop_all_of(&self, clearing: Clearing, watch: &mut Watch) -> Vec<(Pid, Kin)> {
         let mut known = Vec::new();
         for _ in 0..LOOKS {
             let found = self.processes_to_end(clearing, watch);
-            if found.iter().all(|pid| known.contains(pid)) {
+            if found.iter().all(|one| known.contains(one)) {
                 return found;
             }
-            processes::signal(&found, Signal::STOP);
+            let others = found.iter().filter(|(_, kin)| *kin == Kin::Other);
+            processes::signal(&others.map(|(pid, _)| *pid).collect::<Vec<Pid>>(), Signal::STOP);
             known = found;
         }
         known
     }
 }
 
+/// Returns for how many seconds a process sleeps.
+fn sleeps_for(pid: Pid) -> Option<Tick> {
+    let process = Process::new(pid);
+    let duration = process.calls().find_map(|call| match call.number {
+        libc::SYS_nanosleep => Some(call.args[0]),
+        libc::SYS_clock_nanosleep => Some(call.args[2]),
+        _ => None,
+    })?;
+    let seconds = process.memory(duration, size_of::<u64>())?;
+    Some(u64::from_ne_bytes(seconds.try_into().ok()?))
+}
+
 impl Watch {
     fn new(run: Option<RunNo>, before: Survey, stage: Stage) -> Self {
-        Self { run, before, stage, killed: HashSet::new(), commands: HashSet::new(), told: None }
+        Self {
+            run,
+            before,
+            stage,
+            killed: HashSet::new(),
+            commands: HashSet::new(),
+            sleep: None,
+            told: None,
+        }
     }
 }
 

@@ -282,6 +282,9 @@ impl Keeper {
         if is_crowded {
             live.force = Force::SignalsInCrowd;
         }
+        if let Some(run) = run.filter(|_| is_crowded && pressure >= Pressure::KillWork) {
+            self.end_crowd_of(run);
+        }
         if self.end_deferred(language, epoch) {
             return;
         }

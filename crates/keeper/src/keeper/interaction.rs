@@ -151,8 +151,9 @@ impl Keeper {
         jobs::signal(&self.find_jobs(), pid, signal)
     }
 
-    pub(super) fn search(&self) -> Search<'_> {
+    pub(super) fn search(&self, ended: Option<RunNo>) -> Search<'_> {
         Search {
+            ended,
             kernels: &self.kernels,
             runs: &self.runs,
             output: &self.output,
@@ -163,7 +164,12 @@ impl Keeper {
     }
 
     pub(super) fn find_jobs(&self) -> Vec<Tree> {
-        let search = self.search();
+        self.find_jobs_after(None)
+    }
+
+    /// Finds all jobs while the end of a run is being handled.
+    pub(super) fn find_jobs_after(&self, ended: Option<RunNo>) -> Vec<Tree> {
+        let search = self.search(ended);
         let saves = &self.operations.saves;
         search.find(|pid| {
             self.is_copy(pid)

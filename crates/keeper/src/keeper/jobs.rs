@@ -100,6 +100,8 @@ pub(super) struct Search<'a> {
     /// The session's children. A process that loses its parent becomes a child of this
     /// keeper.
     pub(super) children: Vec<Pid>,
+    /// A run that its kernel has reported as ended: it waits for nothing any more.
+    pub(super) ended: Option<RunNo>,
     /// Whether a kernel has been asked for a copy of itself that has not yet reported.
     pub(super) are_copies_coming: bool,
 }
@@ -107,7 +109,8 @@ pub(super) struct Search<'a> {
 impl Search<'_> {
     /// Finds all jobs, except processes that work for the session itself.
     pub(super) fn find(&self, works_for_us: impl Fn(Pid) -> bool) -> Vec<Tree> {
-        let going = self.kernels.live.values().filter(|live| live.current.is_some());
+        let is_going = |live: &&Live| live.current.is_some() && live.current != self.ended;
+        let going = self.kernels.live.values().filter(is_going);
         let foreground: HashSet<Pid> = going.flat_map(Live::awaited).collect();
         let spans = self.going_spans();
         let of_kernel = |live: &Live| {
@@ -127,16 +130,18 @@ impl Search<'_> {
             .collect()
     }
 
+    /// A killed process ends only when it gets the processor. Until then it may have
+    /// children that live.
     fn tree(&self, root: Pid, going: &[Span]) -> Option<Tree> {
         let living = |pid: Pid| {
             let stat = processes::stat(pid).filter(|stat| !stat.has_ended())?;
             (!is_killed(pid)).then_some((pid, stat))
         };
-        let first = living(root)?;
-        let rest = processes::descendants(root).into_iter().filter_map(living);
-        let members: Vec<(Pid, Stat)> = std::iter::once(first).chain(rest).collect();
-        let origin = self.origin(root, &first.1, going);
-        Some(Tree { root, members, origin })
+        let stat = processes::stat(root)?;
+        let all = std::iter::once(root).chain(processes::descendants(root));
+        let members: Vec<(Pid, Stat)> = all.filter_map(living).collect();
+        let (first, _) = *members.first()?;
+        Some(Tree { root: first, members, origin: self.origin(root, &stat, going) })
     }
 
     fn origin(&self, pid: Pid, stat: &Stat, going: &[Span]) -> Origin {

@@ -46,7 +46,7 @@ impl Keeper {
     }
 
     fn note_refusal(&mut self, notice: &Notice) {
-        let origin = pid_of(notice).map(|pid| self.search().origin_of(pid)).unwrap_or_default();
+        let origin = pid_of(notice).map(|pid| self.search(None).origin_of(pid)).unwrap_or_default();
         // If its process is gone already, it most likely belonged to the current run.
         let going = || {
             let mut live = self.kernels.live.iter();

@@ -59,7 +59,8 @@ impl Keeper {
         let notes: Vec<String> = met.into_iter().map(|(_, note)| note).collect();
         let live = self.kernels.live.get(&language);
         let force = live.map_or(Force::None, |live| live.force);
-        let watch = self.watch_bomb(Ended { run, force, was_refused });
+        let begun = run.and_then(|run| self.take_clearing(run));
+        let watch = begun.or_else(|| self.watch_bomb(Ended { run, force, was_refused }));
         for note in notes {
             self.add_note(language, run, note);
         }
