@@ -132,7 +132,7 @@ impl Launcher {
                     return Err(ClientError::Silent);
                 }
                 EarlierAttempt::Known | EarlierAttempt::MayFinish => {
-                    std::thread::sleep(Duration::from_millis(5))
+                    std::thread::sleep(Duration::from_millis(5));
                 }
             }
         }
