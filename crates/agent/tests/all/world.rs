@@ -285,7 +285,7 @@ impl World {
                     pending.remove(at.expect("one outcome a call"));
                 }
                 EntryKind::Ended { .. } => {
-                    assert!(pending.is_empty(), "{pending:?} have no outcome")
+                    assert!(pending.is_empty(), "{pending:?} have no outcome");
                 }
                 EntryKind::Created { .. }
                 | EntryKind::Task { .. }

@@ -158,7 +158,7 @@ struct PartialText {
 
 #[derive(Debug)]
 enum Source {
-    Keeper(ConnectedSession),
+    Keeper(Box<ConnectedSession>),
     /// A session without a keeper: only what is on disk.
     Disk(sessile_store::Directory),
 }
@@ -190,7 +190,7 @@ impl Service {
     ) -> Result<Follower, ServiceError> {
         let place = self.place(caller, id).await?;
         let source = match self.reach_if_live(&place).await? {
-            Some(reached) => Source::Keeper(reached),
+            Some(reached) => Source::Keeper(Box::new(reached)),
             None => Source::Disk(place.directory.clone()),
         };
         let mut follower = Follower {
