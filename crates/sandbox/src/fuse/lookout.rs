@@ -2,7 +2,7 @@
 //!
 //! A program that reads many small files opens one soon after it has closed another. To
 //! wake a server that sleeps on another core takes longer than to answer it, above all on
-//! a virtual machine, which gives up an idle core: a small file took 75 µs, and takes 45.
+//! a virtual machine, which gives up an idle core: a small file took 85 µs, and takes 55.
 //! So after an opening or a closing the server looks out for the next request for a
 //! moment, if the last one came soon as well.
 //!
