@@ -45,7 +45,10 @@ impl Greeting {
         let mut note = String::new();
         if let Some(file) = &self.token {
             server["headers"] = json!({"Authorization": "Bearer TOKEN"});
-            note = format!("  (TOKEN is in {}; `sessile token show --raw` prints it)\n", file.display());
+            note = format!(
+                "  (TOKEN is in {}; `sessile token show --raw` prints it)\n",
+                file.display()
+            );
         }
         let http = json!({"mcpServers": {"sessile": server}});
         let stdio = json!({"mcpServers": {"sessile": {"command": "sessile", "args": ["mcp"]}}});
