@@ -35,14 +35,13 @@ impl Live {
         let is_gone = |path: &Path| rustix::fs::lstat(path).is_err_and(|e| e == Errno::NOENT);
         let lacks_text = has_failed && language.is_shell() && is_gone(&self.directory.join("c"));
         let lacks_streams = self.stdout.was_removed() || self.stderr.was_removed();
-        // A shell makes the file that it is to write to.
-        match language.is_shell() {
-            _ if lacks_text => Some("the command of this run may not have been carried out"),
-            true if lacks_streams => Some("output of this run may be lost"),
-            false if lacks_streams && has_failed => {
-                Some("the command of this run may not have been carried out")
-            }
-            true | false => None,
+        if lacks_text || (lacks_streams && has_failed) {
+            Some("this run may not have been carried out, or its output is lost")
+        } else if lacks_streams && language.is_shell() {
+            // It has written to a file of its own making.
+            Some("output of this run may be lost")
+        } else {
+            None
         }
     }
 
