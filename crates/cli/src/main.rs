@@ -126,7 +126,9 @@ fn usage(error: &clap::Error) -> String {
     let line = words
         .join(" ")
         .replace("invalid digit found in string", "a whole number is wanted")
-        .replace("number too large to fit in target type", "it is too large");
+        .replace("number too large to fit in target type", "it is too large")
+        // A paragraph of its own before.
+        .replace(" tip: ", "; ");
     let line = line.strip_prefix("error: ").unwrap_or(&line);
     let line = line.trim_end_matches(" For more information, try '--help'.").trim_end_matches('.');
     format!("{line}; see --help")

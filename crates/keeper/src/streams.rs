@@ -36,7 +36,17 @@ pub(crate) struct Stream {
     is_large: bool,
     path: PathBuf,
     naming: Naming,
-    has_name: bool,
+    at_path: Name,
+}
+
+/// What is at a stream's path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Itself,
+    /// A link to it: see [`name_again`].
+    Link,
+    /// Nothing, because its directory was removed.
+    Gone,
 }
 
 /// Name of a stream in its kernel's directory.
@@ -76,7 +86,16 @@ impl Stream {
         }
         let stat = rustix::fs::fstat(&fd)?;
         let id = PipeId { device: stat.st_dev, inode: stat.st_ino };
-        Ok(Self { name, watched: None, fd, id, is_large: false, path, naming, has_name: true })
+        Ok(Self {
+            name,
+            watched: None,
+            fd,
+            id,
+            is_large: false,
+            path,
+            naming,
+            at_path: Name::Itself,
+        })
     }
 
     /// Creates a stream for the next runs, when something still holds this one.
@@ -101,17 +120,18 @@ impl Stream {
     /// one gets another.
     pub(crate) fn name_again(&mut self, openness: Openness) -> io::Result<()> {
         match openness {
-            Openness::Open => name_again(&self.path, &self.fd),
-            Openness::Closed => {
-                self.has_name = false;
-                Ok(())
+            Openness::Open => {
+                name_again(&self.path, &self.fd)?;
+                self.at_path = Name::Link;
             }
+            Openness::Closed => self.at_path = Name::Gone,
         }
+        Ok(())
     }
 
     /// Makes another one if no run could find this one by its name.
     pub(crate) fn ensure_name(&mut self, directory: &Path) -> io::Result<()> {
-        if !self.has_name {
+        if self.at_path == Name::Gone {
             *self = self.successor(directory)?;
         }
         Ok(())
@@ -119,7 +139,11 @@ impl Stream {
 
     /// Whether something else has removed its name.
     pub(crate) fn was_removed(&self) -> bool {
-        self.has_name && rustix::fs::lstat(&self.path).is_err_and(|error| error == Errno::NOENT)
+        match self.at_path {
+            Name::Itself => rustix::fs::fstat(&self.fd).is_ok_and(|own| own.st_nlink == 0),
+            Name::Link => rustix::fs::readlink(&self.path, Vec::new()).is_err(),
+            Name::Gone => false,
+        }
     }
 
     /// Returns the path for the kernel.

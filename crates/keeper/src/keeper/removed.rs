@@ -29,12 +29,20 @@ impl Live {
         self.death.is_none() && self.reports.is_unlinked()
     }
 
-    /// Whether single files are gone that a run begins with. It has failed then.
-    fn lacks_files(&self, language: Language) -> bool {
+    /// What a run has lost if single files are gone that it begins with.
+    fn loses(&self, language: Language, ended: &Ended) -> Option<&'static str> {
+        let has_failed = ended.exit_code != 0;
         let is_gone = |path: &Path| rustix::fs::lstat(path).is_err_and(|e| e == Errno::NOENT);
-        self.stdout.was_removed()
-            || self.stderr.was_removed()
-            || language.is_shell() && is_gone(&self.directory.join("c"))
+        let lacks_text = has_failed && language.is_shell() && is_gone(&self.directory.join("c"));
+        let lacks_streams = self.stdout.was_removed() || self.stderr.was_removed();
+        if lacks_text || (lacks_streams && has_failed) {
+            Some("this run may not have been carried out, or its output is lost")
+        } else if lacks_streams && language.is_shell() {
+            // It has written to a file of its own making.
+            Some("output of this run may be lost")
+        } else {
+            None
+        }
     }
 
     fn move_in(&mut self, scratch: &Scratch, confined: Option<&Confined>) -> io::Result<()> {
@@ -130,19 +138,17 @@ impl Keeper {
     /// After a run's end, which was just told through the directory if it is there: one
     /// that was moved meanwhile is noticed before the next order.
     pub(super) fn look_for_lost_directory(&mut self, language: Language, ended: &Ended) {
-        let (run, has_failed) = (Some(ended.run), ended.exit_code != 0);
+        let run = Some(ended.run);
         let Some(live) = self.kernels.live.get(&language) else {
             return;
         };
         // What cannot be done now is tried again before the next run, which fails for it.
         if live.reports.was_removed() {
             let _ = self.renew_directory(language, run);
-        } else if has_failed && live.lacks_files(language) && self.move_in(language).is_ok() {
-            self.add_note(
-                language,
-                run,
-                told("the command of this run may not have been carried out"),
-            );
+        } else if let Some(loss) = live.loses(language, ended)
+            && self.move_in(language).is_ok()
+        {
+            self.add_note(language, run, told(loss));
         }
     }
 }
