@@ -194,52 +194,52 @@ mod tests {
         Survey { limit: LIMIT, inside, current, refusals, left }
     }
 
-    fn finding(before: Survey, now: Survey) -> Finding {
-        now.compared_with(&before)
+    fn finding(before: &Survey, now: &Survey) -> Finding {
+        now.compared_with(before)
     }
 
     #[test]
     fn a_bomb_at_the_limit_is_found_with_and_without_a_count() {
         let at = |used, refusals| survey([(BOMB, left(46, 7, used))], 0, refusals);
-        assert_eq!(finding(at(1, None), at(2, None)), Finding::GoesOn(BOMB));
-        assert_eq!(finding(at(1, Some(5)), at(2, Some(9))), Finding::GoesOn(BOMB));
+        assert_eq!(finding(&at(1, None), &at(2, None)), Finding::GoesOn(BOMB));
+        assert_eq!(finding(&at(1, Some(5)), &at(2, Some(9))), Finding::GoesOn(BOMB));
     }
 
     #[test]
     fn one_that_ends_and_starts_again_is_found_below_the_limit_if_refusals_are_counted() {
         let at = |started, refusals| survey([(None, left(40, started, 0))], 1, Some(refusals));
-        assert_eq!(finding(at(7, 1), at(8, 2)), Finding::GoesOn(None));
+        assert_eq!(finding(&at(7, 1), &at(8, 2)), Finding::GoesOn(None));
     }
 
     #[test]
     fn work_within_the_limit_is_left_alone() {
         let at = |used, refusals| survey([(SERVER, left(40, 7, used))], 5, refusals);
-        assert_eq!(finding(at(1, None), at(900, None)), Finding::Nothing);
-        assert_eq!(finding(at(1, Some(0)), at(900, Some(0))), Finding::Nothing);
+        assert_eq!(finding(&at(1, None), &at(900, None)), Finding::Nothing);
+        assert_eq!(finding(&at(1, Some(0)), &at(900, Some(0))), Finding::Nothing);
     }
 
     #[test]
     fn whoever_fills_the_limit_and_rests_is_left_alone() {
         let at = |refusals| survey([(SERVER, left(46, 7, 5))], 0, refusals);
-        assert_eq!(finding(at(None), at(None)), Finding::Nothing);
-        assert_eq!(finding(at(Some(1)), at(Some(2))), Finding::Nothing);
+        assert_eq!(finding(&at(None), &at(None)), Finding::Nothing);
+        assert_eq!(finding(&at(Some(1)), &at(Some(2))), Finding::Nothing);
     }
 
     #[test]
     fn a_current_run_that_meets_the_limit_does_not_cost_a_server_its_life() {
         let at = |used, refusals| survey([(SERVER, left(30, 7, used))], 16, refusals);
-        assert_eq!(finding(at(1, None), at(2, None)), Finding::Nothing);
-        assert_eq!(finding(at(1, Some(1)), at(2, Some(2))), Finding::Nothing);
+        assert_eq!(finding(&at(1, None), &at(2, None)), Finding::Nothing);
+        assert_eq!(finding(&at(1, Some(1)), &at(2, Some(2))), Finding::Nothing);
     }
 
     #[test]
     fn of_two_the_one_with_the_newest_processes_is_the_bomb() {
         let at = |used| survey([(SERVER, left(30, 7, used)), (BOMB, left(16, 9, used))], 0, None);
-        assert_eq!(finding(at(1), at(2)), Finding::GoesOn(BOMB));
+        assert_eq!(finding(&at(1), &at(2)), Finding::GoesOn(BOMB));
         // A new process alone says nothing.
         let one =
             |used| survey([(BOMB, left(45, 7, used)), (Some(RunNo(5)), left(1, 9, used))], 0, None);
-        assert_eq!(finding(one(1), one(2)), Finding::GoesOn(BOMB));
+        assert_eq!(finding(&one(1), &one(2)), Finding::GoesOn(BOMB));
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
             let starved = Leftovers { is_runnable: true, ..left(46, 7, 1) };
             survey([(BOMB, starved)], 0, Some(1))
         };
-        assert_eq!(finding(at(), at()), Finding::Waits);
+        assert_eq!(finding(&at(), &at()), Finding::Waits);
     }
 
     #[test]
