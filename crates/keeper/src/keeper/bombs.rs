@@ -2,17 +2,15 @@
 //! module protects the session: it ends processes that no run waits for, that hold the
 //! limit and go on starting others (`crowds` decides which).
 //!
-//! - **When a run ends** that has met the limit, what it and earlier runs have left is
-//!   checked. This takes several checks with pauses, in which the keeper does other work.
-//!   Meanwhile the run's end is withheld: its answer reports what was done, and the next
-//!   run has processes to spare.
-//! - **While something waits** (a run, a kernel that starts, an order that a kernel does
-//!   not take) the sandbox is checked now and then: what earlier runs have left may grow
-//!   only now, and a shell that cannot fork waits for room.
+//! When a run ends that has met the limit, what it and earlier runs have left is checked.
+//! This takes several checks with pauses, in which the keeper does other work. Meanwhile
+//! the run's end is withheld: its answer reports what was done, and the next run has
+//! processes to spare. What is found while something waits (`room`) is ended in the same
+//! way.
 
-use super::crowds::{Finding, Finds, Leftovers, Survey, Used};
+use super::crowds::{Finding, Survey};
 use super::jobs::{self, Tree};
-use super::live::{Force, Live};
+use super::live::Force;
 use super::reports::RunEnd;
 use super::{Deadline, Keeper};
 use crate::processes;
@@ -21,8 +19,7 @@ use sessile_proc::Process;
 use sessile_protocol::{Language, RunNo};
 use sessile_sandbox::limits::Mechanism;
 use sessile_session::Tick;
-use std::collections::{BTreeMap, HashSet};
-use std::rc::Rc;
+use std::collections::HashSet;
 
 /// Time within which a fork bomb has tried again, or has used the processor: longer than
 /// the tenth of a second for which a CPU limit may suspend it. Only a run that met the
@@ -31,15 +28,6 @@ const WATCH: Tick = 120;
 
 /// How often to wait while some of the processes wait for the processor.
 const WATCHES: u32 = 40;
-
-/// Interval of checks while something waits: at first, and if leftovers may be at the
-/// limit; and otherwise.
-const SOON: Tick = 150;
-const LATER: Tick = 1000;
-
-/// A check takes at most this part of the keeper's time: there may be thousands of
-/// processes.
-const SHARE: Tick = 20;
 
 /// Each look finds the processes that were started during the last one. At the limit
 /// there are none.
@@ -91,18 +79,6 @@ enum Stage {
         watches: u32,
     },
     Ending(Clearing),
-}
-
-/// The checks while something waits.
-#[derive(Debug, Default)]
-pub(super) struct Guard {
-    finds: Finds,
-    /// The last survey, if leftovers may have been at the limit.
-    before: Option<Survey>,
-    /// The refusals at the last check.
-    refusals: u64,
-    /// What was found is being ended.
-    clearing: Option<Box<Watch>>,
 }
 
 /// Ends all that a run has left, until nothing is found any more.
@@ -178,42 +154,6 @@ impl Keeper {
             Force::None => Stage::Seeing { cleared: None, watches: 1 },
         };
         Some(Watch::new(ended.run, self.survey(ended.run)?, stage))
-    }
-
-    /// Whether current runs have at least half of the allowed processes, and were refused
-    /// others if that is counted.
-    pub(super) fn is_crowded(&self) -> bool {
-        let Some(confined) = &self.home.confined else { return false };
-        let may_be = match confined.limits().pids.map(|held| held.by) {
-            Some(Mechanism::Groups(_)) => confined.has_refused(),
-            Some(Mechanism::UserRlimit) => true,
-            Some(Mechanism::Rlimit | Mechanism::FileSystem) | None => false,
-        };
-        let Some(survey) = may_be.then(|| self.survey(None)).flatten() else { return false };
-        let is_current = |run: RunNo| self.kernels.at_run(run).is_some();
-        let earlier = survey.left.iter().filter(|(run, _)| run.is_some_and(|r| !is_current(r)));
-        let earlier: u64 = earlier.map(|(_, left)| left.tasks).sum();
-        2 * survey.inside.saturating_sub(earlier) >= survey.limit
-    }
-
-    /// Ends all that a run has started which is pressed to end and holds the limit: its
-    /// kernel hardly gets the processor beside it, and would be killed for not answering.
-    pub(super) fn end_crowd_of(&mut self, run: RunNo) {
-        if self.guard.clearing.is_some() {
-            return;
-        }
-        let run = Some(run);
-        if let Some(survey) = self.survey(run) {
-            let stage = Stage::Ending(Clearing::of(run, Scope::Run));
-            self.guard.clearing = Some(Box::new(Watch::new(run, survey, stage)));
-            self.deadlines.set(Deadline::Crowd, self.now());
-        }
-    }
-
-    /// Takes over what was begun when the run was pressed to end.
-    pub(super) fn take_clearing(&mut self, run: RunNo) -> Option<Watch> {
-        let clearing = self.guard.clearing.take_if(|watch| watch.run == Some(run))?;
-        Some(*clearing)
     }
 
     /// Tells a run's end when what it has left is looked after.
@@ -320,140 +260,6 @@ impl Keeper {
         Next::LookAgain(WATCH)
     }
 
-    /// Starts the checks when something begins to wait.
-    pub(super) fn guard_against_bombs(&mut self) {
-        let confined = self.home.confined.as_ref();
-        let is_limited = confined.is_some_and(|confined| confined.limits().pids.is_some());
-        if is_limited && !self.deadlines.is_set(Deadline::Crowd) {
-            self.deadlines.set(Deadline::Crowd, self.now() + SOON);
-        }
-    }
-
-    /// Checks the sandbox, and goes on checking as long as something waits.
-    pub(super) fn look_for_crowd(&mut self) {
-        if let Some(mut watch) = self.guard.clearing.take() {
-            match self.look(&mut watch) {
-                Next::LookAgain(pause) => {
-                    self.guard.clearing = Some(watch);
-                    return self.deadlines.set(Deadline::Crowd, self.now() + pause);
-                }
-                Next::Done(told) => told.into_iter().for_each(|note| self.tell_waiting(note)),
-            }
-        }
-        if !self.has_waiting() {
-            self.guard.before = None;
-            return;
-        }
-        let begun = self.now();
-        let pause = match self.find_bomb() {
-            Some(watch) => {
-                self.guard.clearing = Some(Box::new(watch));
-                0
-            }
-            None if self.guard.before.is_some() => SOON,
-            None => LATER,
-        };
-        let now = self.now();
-        self.deadlines.set(Deadline::Crowd, now + pause.max(SHARE * (now - begun)));
-    }
-
-    /// Returns a watch that ends the leftovers which were found to hold the limit.
-    fn find_bomb(&mut self) -> Option<Watch> {
-        let is_suspect = self.may_be_at_limit();
-        let before = self.guard.before.take();
-        if !is_suspect && before.is_none() {
-            return None;
-        }
-        let survey = self.survey(None)?;
-        let finding = before.map(|before| survey.compared_with(&before));
-        let found = self.guard.finds.add(finding.unwrap_or(Finding::Nothing), self.now());
-        if let Some(run) = found {
-            return Some(Watch::new(None, survey, Stage::Ending(Clearing::of(run, Scope::Alike))));
-        }
-        let goes_on = matches!(finding, Some(Finding::GoesOn(_) | Finding::Waits));
-        self.guard.before = (is_suspect || goes_on).then_some(survey);
-        None
-    }
-
-    /// Whether the limit may have been met since the last check. Most checks end here.
-    fn may_be_at_limit(&mut self) -> bool {
-        let Some(confined) = &self.home.confined else { return false };
-        let Some(held) = confined.limits().pids else { return false };
-        match held.by {
-            Mechanism::Groups(_) => {
-                let refusals = confined.sandbox().group().map_or(0, |g| g.counts().refusals);
-                std::mem::replace(&mut self.guard.refusals, refusals) < refusals
-            }
-            Mechanism::UserRlimit => 8 * confined.tasks() >= 7 * held.limit,
-            Mechanism::Rlimit | Mechanism::FileSystem => false,
-        }
-    }
-
-    /// Whether a run, a start or an order may wait for room. If a fork shares the sandbox,
-    /// it may be the one that waits for what this session has left.
-    fn has_waiting(&self) -> bool {
-        let waits = |live: &Live| live.owes_report() || live.deferred.is_some();
-        let is_shared = self.home.confined.as_ref().is_some_and(|c| Rc::strong_count(c) > 1);
-        self.kernels.live.values().any(waits) || (is_shared && self.has_jobs())
-    }
-
-    /// Adds a note to the runs that go on, or else to the next one.
-    fn tell_waiting(&mut self, note: String) {
-        let going = self.kernels.live.iter().filter(|(_, live)| live.owes_report());
-        let going: Vec<_> = going.map(|(language, live)| (*language, live.current)).collect();
-        if going.is_empty() {
-            return self.add_note(self.home.boot.kernel.language, None, note);
-        }
-        for (language, run) in going {
-            self.add_note(language, run, note.clone());
-        }
-    }
-
-    /// Counts the processes of the sandbox. `ended` is a run whose end is being handled.
-    fn survey(&self, ended: Option<RunNo>) -> Option<Survey> {
-        let confined = self.home.confined.as_ref()?;
-        let held = confined.limits().pids?;
-        let (inside, refusals) = match held.by {
-            Mechanism::Groups(_) => {
-                let sandbox = confined.sandbox();
-                let group = sandbox.group()?;
-                (group.processes()?, Some(group.counts().refusals))
-            }
-            Mechanism::UserRlimit => (confined.tasks(), None),
-            Mechanism::Rlimit | Mechanism::FileSystem => return None,
-        };
-        let mut left: BTreeMap<Option<RunNo>, Leftovers> = BTreeMap::new();
-        for (pid, stat, origin) in jobs::members(&self.leftovers(ended)) {
-            let left = left.entry(origin.run).or_default();
-            left.tasks += stat.threads.max(1);
-            left.is_runnable |= stat.state == 'R';
-            left.newest = left.newest.max(stat.started);
-            let time = Process::new(pid).scheduled().time;
-            left.used.insert(pid, Used { ticks: stat.cpu, time });
-        }
-        let has_ended = |live: &&Live| ended.is_some() && live.current == ended;
-        let going = self.kernels.live.values().filter(|live| !has_ended(live));
-        let work = going.flat_map(|live| processes::descendants(live.pid));
-        let is_left = |pid: &Pid| left.values().any(|left| left.used.contains_key(pid));
-        let work = work.filter(|pid| !is_left(pid)).filter_map(processes::stat);
-        let current = work.map(|stat| stat.threads.max(1)).sum();
-        Some(Survey { limit: held.limit, inside, current, refusals, left })
-    }
-
-    /// Returns what no run waits for: jobs, except those that a current run has itself
-    /// started. A process without a parent may come from an earlier run: a bomb whose
-    /// processes end after they have started others has only such.
-    fn leftovers(&self, ended: Option<RunNo>) -> Vec<Tree> {
-        let is_current = |run: RunNo| Some(run) != ended && self.kernels.at_run(run).is_some();
-        let mut trees = self.find_jobs_after(ended);
-        trees.retain(|tree| !(tree.run().is_some_and(is_current) && self.is_child_of_kernel(tree)));
-        trees
-    }
-
-    fn is_child_of_kernel(&self, tree: &Tree) -> bool {
-        tree.parent().is_some_and(|pid| self.kernels.has_pid(pid))
-    }
-
     /// Kills what was found, unless a shell has to be waited for. Returns which were
     /// killed, and when to look again: by then it is known which run the processes belong
     /// to that were just starting or about to end.
@@ -541,6 +347,20 @@ fn sleeps_for(pid: Pid) -> Option<Tick> {
 }
 
 impl Watch {
+    /// Ends leftovers that were found to hold the limit.
+    pub(super) fn of_found(whose: Option<RunNo>, before: Survey) -> Self {
+        Self::new(None, before, Stage::Ending(Clearing::of(whose, Scope::Alike)))
+    }
+
+    /// Ends all that a run has started which is pressed to end.
+    pub(super) fn of_pressed(run: Option<RunNo>, before: Survey) -> Self {
+        Self::new(run, before, Stage::Ending(Clearing::of(run, Scope::Run)))
+    }
+
+    pub(super) fn is_after(&self, run: RunNo) -> bool {
+        self.run == Some(run)
+    }
+
     fn new(run: Option<RunNo>, before: Survey, stage: Stage) -> Self {
         Self {
             run,

@@ -42,6 +42,7 @@ mod removed;
 mod reports;
 mod requests;
 mod resources;
+mod room;
 mod screens;
 mod silence;
 mod sources;
@@ -61,7 +62,6 @@ use std::io;
 use std::time::Instant;
 
 use agenda::{Agenda, Fact, Item};
-use bombs::Guard;
 use clients::Clients;
 use deadlines::{Deadline, Deadlines};
 pub(crate) use environment::inherited;
@@ -75,6 +75,7 @@ use output::Output;
 use program::Watched;
 use records::{Disk, Records};
 pub(crate) use refusals::RefusalScope;
+use room::Guard;
 
 /// One session of a keeper process, with all its resources.
 pub(crate) struct Keeper {

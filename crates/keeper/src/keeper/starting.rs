@@ -1,7 +1,6 @@
 //! The start of a session's keeper.
 
 use super::agenda::Agenda;
-use super::bombs::Guard;
 use super::clients::Clients;
 use super::deadlines::Deadlines;
 use super::family::FamilyLinks;
@@ -13,6 +12,7 @@ use super::operations::files::{self, FileJobs};
 use super::output::Output;
 use super::program::Watched;
 use super::records::Records;
+use super::room::Guard;
 use super::waiters::Waiters;
 use super::{Keeper, Lifecycle, MARKER, endings};
 use crate::absence::Watch;
