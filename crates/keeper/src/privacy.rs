@@ -174,6 +174,11 @@ impl Privacy {
         Ok(Renewed::Yes)
     }
 
+    /// Whether the kernel has children, or threads.
+    pub(crate) fn has_children(&self) -> bool {
+        !self.children.are_none()
+    }
+
     fn renew(
         privacy: &mut Option<Self>,
         (kernel, pid): (&mut (dyn Kernel + 'static), Pid),

@@ -357,8 +357,13 @@ impl Watch {
         Self::new(run, before, Stage::Ending(Clearing::of(run, Scope::Run)))
     }
 
-    pub(super) fn is_after(&self, run: RunNo) -> bool {
-        self.run == Some(run)
+    /// Whether it belongs to this run, or to none.
+    pub(super) fn may_be_told_in(&self, run: RunNo) -> bool {
+        self.run.is_none_or(|known| known == run)
+    }
+
+    pub(super) fn told_in(self, run: RunNo) -> Self {
+        Self { run: Some(run), ..self }
     }
 
     fn new(run: Option<RunNo>, before: Survey, stage: Stage) -> Self {

@@ -3,7 +3,8 @@
 //! Such a kernel gets its orders through a private pipe, which it can only be given while
 //! it waits for an order (`privacy.rs`). It waits a moment after its report, unless the
 //! user's code runs in between, such as a shell's `PROMPT_COMMAND`. The run is then tried
-//! again, with pauses in which the keeper does other work.
+//! again, with pauses in which the keeper does other work. So is one for whose processes
+//! there is no room (`room.rs`).
 
 use super::{Deadline, Keeper};
 use crate::privacy::PATIENCE;
@@ -24,6 +25,13 @@ pub(super) struct Deferred {
     pub(super) run: RunNo,
     since: Tick,
     due: Tick,
+}
+
+impl Deferred {
+    /// Returns since when it could have begun.
+    pub(super) fn since(self) -> Tick {
+        self.since
+    }
 }
 
 impl Keeper {

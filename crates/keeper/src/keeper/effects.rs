@@ -141,6 +141,9 @@ impl Keeper {
             }
             Err(error) => return self.abandon_unsent(language, number, &error),
         }
+        if self.lacks_room(language) {
+            return self.defer(language, number);
+        }
         self.watch_disk(now);
         let beside = self.beside_kernels();
         let opened = housed

@@ -47,7 +47,7 @@ impl Keeper {
         let incidents = confined.take_incidents();
         // A run that succeeded was not kept from starting anything.
         if incidents == Incidents::default() && ending == Ending::Status(0) {
-            return None;
+            return run.and_then(|run| self.take_clearing(run));
         }
         let mut met = counted(confined, incidents, ending);
         met.extend(guesses(confined.limits(), ending, error));

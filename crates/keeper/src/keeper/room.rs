@@ -9,10 +9,11 @@ use super::crowds::{Finding, Finds, Leftovers, Survey, Used};
 use super::jobs::{self, Tree};
 use super::live::Live;
 use super::{Deadline, Keeper};
+use crate::privacy::Privacy;
 use crate::processes;
 use rustix::process::Pid;
 use sessile_proc::Process;
-use sessile_protocol::RunNo;
+use sessile_protocol::{Language, RunNo};
 use sessile_sandbox::limits::Mechanism;
 use sessile_session::Tick;
 use std::collections::BTreeMap;
@@ -26,6 +27,10 @@ const LATER: Tick = 1000;
 /// A check takes at most this part of the keeper's time: there may be thousands of
 /// processes.
 const SHARE: Tick = 20;
+
+/// How long a run waits for room before it begins. A bomb is found and ended within a
+/// second or so.
+const FOR_ROOM: Tick = 2000;
 
 /// The checks while something waits.
 #[derive(Debug, Default)]
@@ -69,10 +74,31 @@ impl Keeper {
         }
     }
 
-    /// Takes over what was begun when the run was pressed to end.
+    /// Takes over what was begun while the run was pressed to end, or waited for room: it is
+    /// finished, and told in that run, before the run's end is.
     pub(super) fn take_clearing(&mut self, run: RunNo) -> Option<Watch> {
-        let clearing = self.guard.clearing.take_if(|watch| watch.is_after(run))?;
-        Some(*clearing)
+        let clearing = self.guard.clearing.take_if(|watch| watch.may_be_told_in(run))?;
+        Some(clearing.told_in(run))
+    }
+
+    /// Whether a run should wait because what earlier runs have left fills the limit. If it
+    /// began, its shell could not fork, and would give up when one of these is ended that
+    /// is its child.
+    pub(super) fn lacks_room(&self, language: Language) -> bool {
+        let Some(live) = self.kernels.live.get(&language) else { return false };
+        let has_waited =
+            live.deferred.is_some_and(|run| self.now().saturating_sub(run.since()) > FOR_ROOM);
+        if has_waited || !live.privacy.as_ref().is_some_and(Privacy::has_children) {
+            return false;
+        }
+        let Some(confined) = &self.home.confined else { return false };
+        let Some(held) = confined.limits().pids else { return false };
+        let inside = match held.by {
+            Mechanism::Groups(_) => confined.sandbox().group().and_then(|g| g.processes()),
+            Mechanism::UserRlimit => Some(confined.tasks()),
+            Mechanism::Rlimit | Mechanism::FileSystem => None,
+        };
+        inside.is_some_and(|inside| inside >= held.limit)
     }
 
     /// Starts the checks when something begins to wait.

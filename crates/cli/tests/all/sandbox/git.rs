@@ -67,7 +67,7 @@ fn git_trusts_the_workspace_whoever_owns_it() {
         }
         let workspace = repository.display().to_string();
         let s = h.session_with(&["--sandbox", preset, "--workspace", &workspace]);
-        s.run("stat -c %U .git").exits(0).prints("nobody\n");
+        s.run("stat -c %U .git").exits(0).prints("agent\n");
         s.run("git status --porcelain 2>&1").exits(0).prints("");
     }
 }

@@ -142,7 +142,10 @@ fn without_privileges(test: &str) {
     if rustix::process::geteuid().is_root() {
         // Where the program is may be closed to others.
         let program = directory.path().join("program");
-        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        // By another process: children of other tests would have our copy open for writing,
+        // and it could not be run.
+        let copy = [std::env::current_exe().unwrap(), program.clone()];
+        assert!(Command::new("cp").args(copy).status().unwrap().success());
         chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         let mut other = Command::new(program);
         other.args(command.get_args()).uid(NOBODY).gid(NOBODY).current_dir("/");
