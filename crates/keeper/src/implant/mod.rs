@@ -282,7 +282,9 @@ mod tests {
         assert_eq!(refused.raw_os_error(), Some(libc::EBADF));
         let room = implant.room();
         implant.call(libc::SYS_pipe2, &[room, 0]).unwrap();
-        assert_eq!(implant.read(room).unwrap(), 3 | 4 << 32);
+        let ends = implant.read(room).unwrap();
+        // Other tests may have left a descriptor open in the new process.
+        assert!(ends >> 32 > ends & 0xffff_ffff && ends & 0xffff_ffff > 2, "{ends:#x}");
         drop(implant);
         child.stdin.take().unwrap().write_all(b"on").unwrap();
         let mut said = String::new();
