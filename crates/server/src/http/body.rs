@@ -142,6 +142,15 @@ impl BodyHeaders {
     }
 }
 
+/// Reads the body of a request with these headers, as a whole.
+pub(crate) async fn read_all(
+    headers: &HeaderMap,
+    body: axum::body::Body,
+    limit: usize,
+) -> Result<Vec<u8>, ServiceError> {
+    read(body, BodyHeaders::by(headers), limit).await
+}
+
 /// Reads a body as a whole. A body announced as too large is not kept at all; one of
 /// unknown length is kept up to the limit.
 async fn read(

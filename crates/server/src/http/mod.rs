@@ -27,6 +27,7 @@ mod top;
 mod wire;
 
 pub use auth::{Access, Guard};
+pub(crate) use body::read_all;
 pub(crate) use wire::ErrorBody;
 
 use crate::service::{ErrorCode, Service, ServiceError};

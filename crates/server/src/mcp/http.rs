@@ -9,9 +9,9 @@ use super::calls::Calls;
 use super::handler::{Client, Handler, Surface};
 use super::inspected_input::complaint;
 use super::{OfferedTools, WorkspaceServices};
-use crate::http::App;
+use crate::http::{App, read_all};
 use crate::service::{Caller, ErrorCode, ServiceError, internal};
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
@@ -85,10 +85,7 @@ async fn serve<H: ServerHandler + Clone>(
 ) -> Result<Response, ServiceError> {
     let (parts, body) = request.into_parts();
     offer(&parts)?;
-    let body = to_bytes(body, gateway.limit).await.map_err(|_| {
-        let message = format!("the message is larger than {} bytes", gateway.limit);
-        ServiceError::new(ErrorCode::TooLarge, message)
-    })?;
+    let body = Bytes::from(read_all(&parts.headers, body, gateway.limit).await?);
     if parts.method == Method::POST
         && let Some(complaint) = complaint(&body)
     {

@@ -126,17 +126,20 @@ fn the_size_of_a_body() {
     let _ = refuses(order(70 << 10), 413, "too_large");
 
     // A body that is held back until it is asked for is not asked for.
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: \
-         application/json\r\nContent-Length: 70000\r\nExpect: 100-continue\r\n\r\n",
-        server.address,
-        server.token()
-    );
-    let mut stream = connect(server.address);
-    stream.write_all(head.as_bytes()).expect("a request");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("an answer");
-    refuses(Response::parse(&answer).expect("an answer"), 413, "too_large");
+    for path in [path.as_str(), "/mcp"] {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: \
+             application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: \
+             70000\r\nExpect: 100-continue\r\n\r\n",
+            server.address,
+            server.token()
+        );
+        let mut stream = connect(server.address);
+        stream.write_all(head.as_bytes()).expect("a request");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        refuses(Response::parse(&answer).expect("an answer"), 413, "too_large");
+    }
 }
 
 #[test]
