@@ -7,7 +7,8 @@
 
 use crate::display::words::took;
 use crate::following::{Began, Ended, Event, NotARun};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use sessile_gateway::following::{NamedEvent, TranscriptNote};
 use sessile_protocol::RunNo;
 use sessile_store::StreamName;
 use std::fmt::Write as _;
@@ -47,7 +48,7 @@ impl<W: Write> Transcript<W> {
 
     pub(crate) fn show(&mut self, event: &Event) -> io::Result<Reading> {
         let bytes = match self.form {
-            Form::Json => line(&as_json(event)),
+            Form::Json => line(&NamedEvent::from(event)),
             Form::Plain | Form::Coloured => self.text(event),
         };
         self.write(&bytes)
@@ -56,7 +57,7 @@ impl<W: Write> Transcript<W> {
     /// Prints a note about the session itself.
     pub(crate) fn note(&mut self, status: &str, text: &str) -> io::Result<Reading> {
         let bytes = match self.form {
-            Form::Json => line(&json!({"event": "session", "status": status})),
+            Form::Json => line(&TranscriptNote::Session { status }),
             Form::Plain | Form::Coloured => {
                 let mut out = self.closed_line();
                 let _ = writeln!(out, "{}", self.painted(BOLD, text));
@@ -69,7 +70,7 @@ impl<W: Write> Transcript<W> {
     /// Prints the phase of an unfinished run that is not followed further.
     pub(crate) fn leave(&mut self, run: RunNo, phase: &str) -> io::Result<Reading> {
         let bytes = match self.form {
-            Form::Json => line(&json!({"event": "open", "run": run, "phase": phase})),
+            Form::Json => line(&TranscriptNote::Open { run, phase }),
             Form::Plain | Form::Coloured => {
                 let mut out = self.closed_line();
                 let _ = writeln!(out, "{run} = {phase}");
@@ -215,16 +216,11 @@ fn end(ended: &Ended) -> String {
     text
 }
 
-fn line(value: &Value) -> Vec<u8> {
-    format!("{value}\n").into_bytes()
-}
-
-/// Uses the names of the HTTP API.
-fn as_json(event: &Event) -> Value {
-    let mut fields = Map::new();
-    fields.insert("event".to_owned(), event.name().into());
-    fields.extend(sessile_gateway::answer::fields(&event.fields()));
-    fields.into()
+fn line(value: &impl Serialize) -> Vec<u8> {
+    // Cannot fail: all of these are structs with string keys.
+    let mut line = serde_json::to_vec(value).unwrap_or_default();
+    line.push(b'\n');
+    line
 }
 
 #[cfg(test)]

@@ -18,9 +18,12 @@ use following::follow;
 use hyper::StatusCode;
 use jiff::Timestamp;
 use leaving::Interrupt;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use sessile_sandbox::FileMode;
+use sessile_server::http::{Decision, Environment, RewindAgent, StartAgent};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -96,22 +99,27 @@ struct Deny {
 }
 
 /// What a task may use up.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 struct LimitArgs {
     /// Maximum number of requests to the model for one task
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_steps: Option<u32>,
     /// Maximum number of tokens for one task
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
     /// Maximum duration of a task: 90s, 10m
     #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[serde(rename = "max_time_ms", skip_serializing_if = "Option::is_none")]
     max_time: Option<u64>,
     /// Maximum cost of a task, in the currency of the model's prices
     #[arg(long, value_name = "COST")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_cost: Option<f64>,
     /// Summarize the conversation when a request had more tokens than this
     #[arg(long, value_name = "N")]
+    #[serde(rename = "compact_above_tokens", skip_serializing_if = "Option::is_none")]
     compact_above: Option<u64>,
 }
 
@@ -122,17 +130,27 @@ fn duration(text: &str) -> Result<u64, String> {
 }
 
 impl LimitArgs {
-    fn limits(&self) -> Map<String, Value> {
-        let all = [
-            ("max_steps", self.max_steps.map(Value::from)),
-            ("max_tokens", self.max_tokens.map(Value::from)),
-            ("max_time_ms", self.max_time.map(Value::from)),
-            ("max_cost", self.max_cost.map(Value::from)),
-            ("compact_above_tokens", self.compact_above.map(Value::from)),
-        ];
-        all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    fn is_any(&self) -> bool {
+        let Self { max_steps, max_tokens, max_time, max_cost, compact_above } = self;
+        max_steps.is_some()
+            || max_tokens.is_some()
+            || max_time.is_some()
+            || max_cost.is_some()
+            || compact_above.is_some()
     }
 }
+
+/// A task for an agent. Limits that are not given are the server's to choose.
+#[derive(Serialize)]
+struct NewTask<'a> {
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<&'a LimitArgs>,
+}
+
+/// A body without fields.
+#[derive(Serialize)]
+struct Empty {}
 
 #[derive(Debug, Args)]
 struct NewAgentArgs {
@@ -249,7 +267,7 @@ impl Agent {
             Action::Show(show) => show.execute(&server),
             Action::Resume(resume) => resume.execute(&server),
             Action::Cancel(which) => {
-                server.post(&format!("/v1/agents/{}/cancel", which.agent), &json!({}))?;
+                server.post(&format!("/v1/agents/{}/cancel", which.agent), &Empty {})?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Approve(Approve { which, call }) => server.decide(&which, call, true, None),
@@ -258,11 +276,11 @@ impl Agent {
             }
             Action::Rewind(Rewind { which, step }) => {
                 let path = format!("/v1/agents/{}/rewind", which.agent);
-                showing::rewound(&server.post(&path, &json!({ "step": step }))?)
+                showing::rewound(&server.post(&path, &RewindAgent { step })?)
             }
             Action::Undo(which) => {
                 let path = format!("/v1/agents/{}/undo", which.agent);
-                showing::rewound(&server.post(&path, &json!({}))?)
+                showing::rewound(&server.post(&path, &Empty {})?)
             }
             Action::Export(export) => export.execute(&server),
             Action::Import(import) => import.execute(&server),
@@ -290,8 +308,8 @@ impl Server<'_> {
         self.call("GET", path, Vec::new())
     }
 
-    fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
-        self.call("POST", path, body.to_string().into_bytes())
+    fn post(&self, path: &str, body: &impl Serialize) -> anyhow::Result<Value> {
+        self.call("POST", path, serde_json::to_vec(body)?)
     }
 
     fn call(&self, method: &str, path: &str, body: Vec<u8>) -> anyhow::Result<Value> {
@@ -300,8 +318,8 @@ impl Server<'_> {
 
     /// Sends a request that must be carried out once. If the server dies meanwhile, the
     /// outcome is unknown: the next server is asked with the same key.
-    fn order(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
-        let (key, body) = (new_key()?, body.to_string().into_bytes());
+    fn order(&self, path: &str, body: &impl Serialize) -> anyhow::Result<Value> {
+        let (key, body) = (new_key()?, serde_json::to_vec(body)?);
         let mut failures = 0;
         loop {
             let answered = self.runtime.block_on(async {
@@ -340,21 +358,14 @@ impl Server<'_> {
         let agent = session_of(&view)?;
         let waiting = view["waiting_for"].as_str().map(str::to_owned);
         let call = call.or(waiting).context("no call of this agent waits for approval")?;
-        let mut body = json!({ "call": call, "allow": allow });
-        if let Some(reason) = reason {
-            body["reason"] = reason.into();
-        }
-        self.post(&format!("/v1/agents/{agent}/approvals"), &body)?;
+        let decision = Decision { call, allow, reason };
+        self.post(&format!("/v1/agents/{agent}/approvals"), &decision)?;
         Ok(ExitCode::SUCCESS)
     }
 
     fn submit(&self, agent: &str, text: &str, most: &LimitArgs) -> anyhow::Result<u64> {
-        let mut body = json!({ "text": text });
-        let limits = most.limits();
-        if !limits.is_empty() {
-            body["limits"] = limits.into();
-        }
-        let begun = self.order(&format!("/v1/agents/{agent}/tasks"), &body)?;
+        let task = NewTask { text, limits: most.is_any().then_some(most) };
+        let begun = self.order(&format!("/v1/agents/{agent}/tasks"), &task)?;
         begun["task"].as_u64().context("a task's number")
     }
 }
@@ -429,18 +440,6 @@ impl NewAgentArgs {
                 .with_context(|| format!("cannot work in {}", given.display()))?,
             None => std::env::current_dir()?,
         };
-        let mut body = Map::new();
-        body.insert("workspace".into(), workspace.display().to_string().into());
-        if let Some(model) = &self.model {
-            body.insert("model".into(), model.clone().into());
-        }
-        if let Some(instructions) = &self.instructions {
-            body.insert("instructions".into(), instructions.clone().into());
-        }
-        if let Some(checkpoints) = self.checkpoints {
-            body.insert("checkpoints".into(), checkpoints.into());
-        }
-        body.insert("approve".into(), self.approve.clone().into());
         let sandbox = self.confinement.policy(self.files)?;
         let carried = match (&*server.remote(), &sandbox) {
             (Remote::Local(_), None) => &CARRIED[..],
@@ -448,14 +447,20 @@ impl NewAgentArgs {
             (Remote::Local(_), Some(_)) | (Remote::Network { .. }, _) => &[],
         };
         let carried = carried.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
-        let mut env: Map<String, Value> =
-            carried.map(|(name, value)| (name.to_owned(), value.into())).collect();
-        env.extend(self.env.iter().map(|(name, value)| (name.clone(), value.clone().into())));
-        body.insert("env".into(), env.into());
-        if let Some(policy) = sandbox {
-            body.insert("sandbox".into(), serde_json::to_value(policy)?);
-        }
-        session_of(&server.order("/v1/agents", &body.into())?)
+        let mut env: BTreeMap<String, String> =
+            carried.map(|(name, value)| (name.to_owned(), value)).collect();
+        env.extend(self.env.iter().cloned());
+        let agent = StartAgent {
+            workspace: Some(workspace.display().to_string()),
+            model: self.model.clone(),
+            instructions: self.instructions.clone(),
+            checkpoints: self.checkpoints,
+            approve: self.approve.clone(),
+            env: Environment(env),
+            sandbox: sandbox.map(serde_json::to_value).transpose()?,
+            ..StartAgent::default()
+        };
+        session_of(&server.order("/v1/agents", &agent)?)
     }
 }
 

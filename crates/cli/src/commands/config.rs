@@ -3,7 +3,7 @@ use crate::output;
 use crate::settings::Settings;
 use clap::Args;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
@@ -43,10 +43,11 @@ impl Config {
             let table = output::table(&["SETTING", "VALUE", "FROM"], &cells.collect::<Vec<_>>());
             output::all(&mut io::stdout().lock(), table.as_bytes())?;
         } else {
-            let fields = rows
-                .into_iter()
-                .map(|(name, value, from)| (name.to_owned(), json!(Shown { value, from })));
-            output::json(&Value::Object(fields.collect::<Map<_, _>>()))?;
+            let mut fields = Map::new();
+            for (name, value, from) in rows {
+                fields.insert(name.to_owned(), serde_json::to_value(Shown { value, from })?);
+            }
+            output::json(&fields)?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -54,9 +55,9 @@ impl Config {
 
 fn rows(listing: &Listing) -> Vec<(&'static str, Value, String)> {
     let (path, from) = &listing.sessions_dir;
-    let mut rows = vec![(SESSIONS_DIR.name, json!(path.to_string_lossy()), from.to_string())];
+    let mut rows = vec![(SESSIONS_DIR.name, Value::from(path.to_string_lossy()), from.to_string())];
     rows.push(match &listing.file {
-        Some((path, from)) => ("config", json!(path.to_string_lossy()), from.to_string()),
+        Some((path, from)) => ("config", Value::from(path.to_string_lossy()), from.to_string()),
         None => ("config", Value::Null, "default".to_owned()),
     });
     for (setting, found) in &listing.rows {

@@ -4,10 +4,11 @@ use crate::reader::Reader;
 use crate::settings::Settings;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use sessile_sandbox::check::{Finding, Report, report};
 use sessile_sandbox::policy::PRESETS;
-use sessile_sandbox::{Draft, Policy, Rule};
+use sessile_sandbox::{Draft, Level, Policy, Rule};
 use std::fmt::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -52,6 +53,14 @@ enum Action {
     },
 }
 
+/// A path of the workspace, and the rule that sets its level.
+#[derive(Debug, Serialize)]
+struct ExplainedPath<'a> {
+    path: &'a str,
+    permission: Level,
+    because: &'a str,
+}
+
 impl Sandbox {
     pub(crate) fn execute(self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let (policy, paths, allow, json) = match self.action {
@@ -66,12 +75,14 @@ impl Sandbox {
         let told: Vec<_> =
             paths.iter().map(|path| (path, policy.explain(path.as_bytes()))).collect();
         Form::of_stdout(json).print(
-            || -> Vec<Value> {
-                let entry = |(path, (verdict, why)): &(&String, (_, String))| {
-                    let verdict: &sessile_sandbox::rules::Verdict = verdict;
-                    json!({"path": path, "permission": verdict.level, "because": why})
-                };
-                told.iter().map(entry).collect()
+            || -> Vec<ExplainedPath<'_>> {
+                let rows = told.iter();
+                rows.map(|(path, (verdict, because))| ExplainedPath {
+                    path,
+                    permission: verdict.level,
+                    because,
+                })
+                .collect()
             },
             |_| {
                 let mut text = String::new();

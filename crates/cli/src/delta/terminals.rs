@@ -10,7 +10,6 @@ use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::json;
 use sessile_client::{ClientError, NewSession};
 use sessile_gateway::answer::Ended;
 use sessile_protocol::{
@@ -121,6 +120,17 @@ struct TerminalReport {
     command: Vec<String>,
 }
 
+#[derive(Debug, Serialize)]
+struct CleanedUp {
+    cleaned: Vec<SessionId>,
+    remaining: Vec<SessionId>,
+}
+
+#[derive(Debug, Serialize)]
+struct Failure {
+    error: String,
+}
+
 /// Runs the command. A mistake is reported on stderr, and as JSON on stdout.
 pub(super) fn main(mut args: Vec<OsString>) -> ExitCode {
     let settings = super::settings(&mut args);
@@ -134,7 +144,7 @@ pub(super) fn main(mut args: Vec<OsString>) -> ExitCode {
         Err(error) => {
             let message = crate::reasons(&error);
             eprintln!("{message}");
-            let _ = output::json(&json!({"error": message}));
+            let _ = output::json(&Failure { error: message });
             ExitCode::FAILURE
         }
     }
@@ -199,7 +209,7 @@ impl Command {
                         remaining.push(metadata.session_id);
                     }
                 }
-                super::print(&json!({"cleaned": cleaned, "remaining": remaining}))
+                super::print(&CleanedUp { cleaned, remaining })
             }
         }
     }

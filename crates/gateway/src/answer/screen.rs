@@ -1,10 +1,9 @@
 //! Screens of terminals.
 
 use serde::Serialize;
-use serde_json::Value;
 use sessile_protocol::{OpenRun, RunNo, RunPhase, ScreenView, SessionId, TerminalSize};
 use sessile_store::Metadata;
-use sessile_terminal::render;
+use sessile_terminal::render::{self, CellLine};
 use sessile_terminal::watch::Why;
 use std::path::PathBuf;
 use utoipa::ToSchema;
@@ -60,7 +59,7 @@ pub struct Screen {
     /// With `cells`: the `spans` of each line, by style
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Vec<Object>>)]
-    pub lines: Option<Value>,
+    pub lines: Option<Vec<CellLine>>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
@@ -107,8 +106,7 @@ impl Screen {
     /// Returns the same with colours.
     #[must_use]
     pub fn with_cells(view: &ScreenView, awaited: WaitOutcome) -> Self {
-        let lines = render::cells(&view.screen)["lines"].take();
-        Self { lines: Some(lines), ..Self::of(view, awaited) }
+        Self { lines: Some(render::cells(&view.screen)), ..Self::of(view, awaited) }
     }
 }
 

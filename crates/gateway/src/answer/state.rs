@@ -2,7 +2,7 @@
 //! language's below `kernels`.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sessile_protocol::{CHANGED_LIMITS, CHANGED_VARIABLES, SessionId, StateView};
 use sessile_store::{Durable, Entry, Metadata, SavedState, SessionStatus};
 use utoipa::ToSchema;
@@ -97,9 +97,9 @@ fn assemble(
     top.entry("language").or_insert_with(|| default.into());
     top.entry("working_dir").or_insert(Value::Null);
     for name in ["env_vars", "aliases", "variables"] {
-        top.entry(name).or_insert_with(|| json!({}));
+        top.entry(name).or_insert_with(|| Map::new().into());
     }
-    top.entry("functions").or_insert_with(|| json!([]));
+    top.entry("functions").or_insert_with(|| Vec::<Value>::new().into());
     top.insert("kernels".into(), kernels.into());
     top
 }

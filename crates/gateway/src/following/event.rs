@@ -210,6 +210,30 @@ impl Event {
     }
 }
 
+/// An event with its name, as a line of a transcript.
+#[derive(Clone, Debug, Serialize)]
+pub struct NamedEvent<'a> {
+    event: &'a str,
+    #[serde(flatten)]
+    fields: EventFields<'a>,
+}
+
+impl<'a> From<&'a Event> for NamedEvent<'a> {
+    fn from(event: &'a Event) -> Self {
+        Self { event: event.name(), fields: event.fields() }
+    }
+}
+
+/// A line of a transcript that is not an event of a run.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum TranscriptNote<'a> {
+    /// The session itself has changed.
+    Session { status: &'a str },
+    /// The transcript ends before this run does.
+    Open { run: RunNo, phase: &'a str },
+}
+
 /// An event as JSON; its fields depend on its name.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct EventFields<'a> {

@@ -12,7 +12,7 @@ mod event;
 mod pieces;
 mod position;
 
-pub use event::{Began, Ended, Event, NotARun};
+pub use event::{Began, Ended, Event, NamedEvent, NotARun, TranscriptNote};
 pub use pieces::Pieces;
 pub use position::{InvalidPosition, Position};
 

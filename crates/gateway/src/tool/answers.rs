@@ -8,7 +8,7 @@ use crate::answer::{
 use crate::text::{self, Sizing};
 use crate::{Error, ErrorCode};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sessile_protocol::{Completed, EndedJob, Language, RunNo, SessionId};
 use sessile_store::{Entry, Metadata};
 
@@ -266,5 +266,28 @@ pub struct Signal {
 pub struct Jobs {
     pub runs: Vec<RunRow>,
     pub jobs: Vec<Job>,
+    pub session_id: SessionId,
+}
+
+/// A page of sessions.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionListing {
+    pub sessions: Vec<Value>,
+    /// There are older ones.
+    pub more: bool,
+}
+
+/// The activity of sessions.
+#[derive(Clone, Debug, Serialize)]
+pub struct Top {
+    pub sessions: Vec<Value>,
+}
+
+/// Runs with their output.
+#[derive(Clone, Debug, Serialize)]
+pub struct Logs {
+    pub runs: Vec<Map<String, Value>>,
+    /// The position for the next call.
+    pub after: String,
     pub session_id: SessionId,
 }

@@ -9,6 +9,7 @@ use super::profile::{Profile, now_ms};
 use super::{audit, jobs, perform, storing, thread_file};
 use crate::keepers::{Place, blocking, lock};
 use crate::service::{Caller, ErrorCode, Service, ServiceError, StartSession};
+use serde::Serialize;
 use sessile_agent::continuity::{Continuity, Status};
 use sessile_agent::thread::{Entry, EntryKind, line};
 use sessile_agent::{Agent, Worker};
@@ -286,15 +287,28 @@ async fn has_thread(place: &Place) -> Result<bool, ServiceError> {
     blocking(move || Ok(thread_file::is_there(&directory))).await
 }
 
-/// Writes the one line that operators look for, in a format of its own.
+/// A line of the log, in the format that operators look for.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FoundInStore<'a> {
+    level: &'static str,
+    message: &'static str,
+    session_id: &'a str,
+    thread_id: &'a str,
+    last_activity: &'a str,
+}
+
+/// Writes that line.
 fn warn(record: &audit::Record) {
-    let line = serde_json::json!({
-        "level": "warn",
-        "message": "Session found in store but not in memory (restart?)",
-        "sessionId": record.session_id,
-        "threadId": record.thread_id,
-        "lastActivity": record.last_activity,
-    });
+    let line = FoundInStore {
+        level: "warn",
+        message: "Session found in store but not in memory (restart?)",
+        session_id: &record.session_id,
+        thread_id: &record.thread_id,
+        last_activity: &record.last_activity,
+    };
+    // Cannot fail: it is a struct with string keys.
+    let line = serde_json::to_string(&line).unwrap_or_default();
     tracing::warn!(target: "sessile_line", line = %line);
 }
 

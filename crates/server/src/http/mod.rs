@@ -26,8 +26,10 @@ mod tools;
 mod top;
 mod wire;
 
+pub use agents::{Decision, RewindAgent, StartAgent};
 pub use auth::{Access, Guard};
 pub(crate) use body::read_all;
+pub use wire::Environment;
 pub(crate) use wire::ErrorBody;
 
 use crate::service::{ErrorCode, Service, ServiceError};

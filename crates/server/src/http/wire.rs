@@ -12,8 +12,9 @@ mod values;
 
 pub(crate) use answers::ErrorBody;
 pub(super) use answers::{Anything, Health, Readiness, ServerSentEvent, SessionEnd};
+pub use values::Environment;
 pub(super) use values::{
-    Environment, MOST_KEPT, Size, Span, number_text, span_text, whole, within, within_text,
+    MOST_KEPT, Size, Span, number_text, span_text, whole, within, within_text,
 };
 use values::{SignalName, language, max_history, run};
 

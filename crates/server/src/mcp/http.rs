@@ -22,8 +22,7 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -114,10 +113,23 @@ async fn serve<H: ServerHandler + Clone>(
     Ok(response)
 }
 
-/// An error of JSON-RPC, for a message whose number is not known.
+/// An error of JSON-RPC.
+#[derive(Serialize)]
+struct Refusal<'a> {
+    jsonrpc: &'static str,
+    /// Null: the number of the message is not known.
+    id: (),
+    error: RefusalReason<'a>,
+}
+
+#[derive(Serialize)]
+struct RefusalReason<'a> {
+    code: i32,
+    message: &'a str,
+}
+
 fn refusal(code: i32, message: &str) -> Response {
-    let error = json!({"code": code, "message": message});
-    let refusal = json!({"jsonrpc": "2.0", "id": null, "error": error});
+    let refusal = Refusal { jsonrpc: "2.0", id: (), error: RefusalReason { code, message } };
     (StatusCode::BAD_REQUEST, Json(refusal)).into_response()
 }
 

@@ -10,6 +10,7 @@ use crate::service::{
 use serde_json::{Map, Value, json};
 use sessile_gateway::answer::{self, Ended, RunResult, Started};
 use sessile_gateway::text::{self, Sizing};
+use sessile_gateway::tool::answers::SessionListing;
 use sessile_gateway::tool::{
     self, NextCall, Order, Run, SessionAction, SessionCall, SessionList, SessionStart, StateExtent,
     all_of, session_of, terminal_of,
@@ -116,10 +117,8 @@ pub(super) async fn list(
     if next.is_some() {
         text.push_str("\nand older ones; ask for more with limit");
     }
-    let mut exact = Map::new();
-    exact.insert("sessions".to_owned(), rows.into());
-    exact.insert("more".to_owned(), next.is_some().into());
-    Ok(ToolReply::of(exact, text))
+    let exact = SessionListing { sessions: rows, more: next.is_some() };
+    Ok(ToolReply::of(answer::fields(&exact), text))
 }
 
 pub(super) async fn exec(

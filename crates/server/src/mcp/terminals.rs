@@ -8,10 +8,10 @@ use crate::service::{
     AwaitedScreen, RunAnswer, RunOrder, ScreenWait, Service, ServiceError, WaitFor, WithContinuity,
     check_drawable, internal,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sessile_gateway::answer;
 use sessile_gateway::text;
-use sessile_gateway::tool::{KeysCall, ResizeCall, ScreenCall, ScreenForm};
+use sessile_gateway::tool::{KeysCall, NextCall, ResizeCall, ScreenCall, ScreenForm};
 use sessile_protocol::{Completed, Exec, RunNo, RunPhase, SessionId};
 use sessile_terminal::render;
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub(super) async fn begin(
         told.text = format!("{revived}\n{}", told.text);
     }
     if told.exact.get("running") == Some(&Value::Bool(true)) {
-        let call = json!({"session_id": session, "run": run});
+        let call = NextCall::session(session.as_str()).wait(run.0);
         told.text.push_str(&format!(
             "\nIt goes on. Press keys with session_keys, look again with session_screen: {call}"
         ));

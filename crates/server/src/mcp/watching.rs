@@ -1,6 +1,6 @@
 //! The activity of sessions, and the runs of one: list and follow them.
 
-use super::answer::{ToolReply, of_session};
+use super::answer::ToolReply;
 use super::runtime;
 use super::waiting::Waiter;
 use crate::service::{ReadFrom, Scope, Service, ServiceError, TranscriptEvent, WaitFor};
@@ -9,6 +9,7 @@ use sessile_client::top::FIRST;
 use sessile_gateway::answer::{self, OutputSoFar, RunResult, RunRow};
 use sessile_gateway::following::{Detail, Event, Position};
 use sessile_gateway::text::{self, OutputOptions, Sizing, StreamFrom};
+use sessile_gateway::tool::answers::{Logs, Top};
 use sessile_gateway::tool::{NextCall, SessionLogs, all_of};
 use sessile_protocol::{ReadOutput, RunNo, SessionId, StreamView};
 
@@ -27,9 +28,7 @@ pub(super) async fn top(
     let rows = service.top(waiter.caller, scope, FIRST).await?;
     let rows: Vec<Value> = rows.iter().map(|row| json!(row)).collect();
     let text = text::top(&rows);
-    let mut exact = Map::new();
-    exact.insert("sessions".to_owned(), rows.into());
-    Ok(ToolReply::of(exact, text))
+    Ok(ToolReply::of(answer::fields(&Top { sessions: rows }), text))
 }
 
 pub(super) async fn logs(
@@ -65,11 +64,8 @@ pub(super) async fn logs(
     }
     let next = next.to_string();
     let text = text::logs(&runs, &again, &next);
-    let mut exact = Map::new();
-    exact.insert("runs".to_owned(), runs.into_iter().map(Value::Object).collect());
-    exact.insert("after".to_owned(), next.into());
-    of_session(&mut exact, &session);
-    Ok(ToolReply::of(exact, text))
+    let exact = Logs { runs, after: next, session_id: session };
+    Ok(ToolReply::of(answer::fields(&exact), text))
 }
 
 /// Waits until a run that was not reported to its end is over, or the session is.

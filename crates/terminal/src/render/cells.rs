@@ -1,7 +1,7 @@
-//! A screen as JSON.
+//! The lines of a screen with their styles, for JSON.
 
 use crate::width;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 use sessile_protocol::{Color, Screen, ScreenLine, Span, Style};
 
 const NAMES: [&str; 16] = [
@@ -23,43 +23,73 @@ const NAMES: [&str; 16] = [
     "bright_white",
 ];
 
-/// Returns the screen as runs of characters with the same style:
-///
-/// ```json
-/// {
-///   "size": {"cols": 80, "rows": 24},
-///   "cursor": {"col": 2, "row": 1},
-///   "title": "vim",
-///   "is_alternate": true,
-///   "lines": [
-///     {"row": 0, "text": "ok 界", "spans": [
-///       {"col": 0, "width": 2, "text": "ok", "foreground": "green", "bold": true},
-///       {"col": 2, "width": 1, "text": " "},
-///       {"col": 3, "width": 2, "text": "界", "is_wide": true}
-///     ]}
-///   ]
-/// }
-/// ```
-///
-/// Columns and rows count from zero; `width` is in columns. The cursor is null when hidden.
-/// All lines are present; the rest of a line after its last span is blank. A colour is one
-/// of the sixteen names (`red`, `bright_red`), `color16` to `color255` of the palette, or
-/// `#rrggbb`; without one it is the terminal's default. Of the attributes (`bold`, `faint`,
-/// `italic`, `underline`, `strikethrough`, `blink`, `inverse`) only those that are set are
-/// present, and `is_wrapped` only in lines that continue in the next one.
-#[must_use]
-pub fn cells(screen: &Screen) -> Value {
-    let lines: Vec<_> = screen.lines.iter().enumerate().map(|(row, one)| line(row, one)).collect();
-    json!({
-        "size": {"cols": screen.size.cols, "rows": screen.size.rows},
-        "cursor": screen.cursor.map(|cursor| json!({"col": cursor.col, "row": cursor.row})),
-        "title": screen.title,
-        "is_alternate": screen.is_alternate,
-        "lines": lines,
-    })
+/// A line of a screen, as runs of characters with the same style.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CellLine {
+    row: usize,
+    /// Without trailing blanks.
+    text: String,
+    spans: Vec<CellSpan>,
+    /// Whether it continues in the next line.
+    #[serde(skip_serializing_if = "is_false")]
+    is_wrapped: bool,
 }
 
-fn line(row: usize, line: &ScreenLine) -> Value {
+/// Characters of one style. Without a colour it has the terminal's default.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct CellSpan {
+    col: usize,
+    /// In columns.
+    width: usize,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    foreground: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    background: Option<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    is_wide: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    bold: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    faint: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    italic: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    underline: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    strikethrough: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    blink: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    inverse: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// Returns the lines of a screen:
+///
+/// ```json
+/// [
+///   {"row": 0, "text": "ok 界", "spans": [
+///     {"col": 0, "width": 2, "text": "ok", "foreground": "green", "bold": true},
+///     {"col": 2, "width": 1, "text": " "},
+///     {"col": 3, "width": 2, "text": "界", "is_wide": true}
+///   ]}
+/// ]
+/// ```
+///
+/// Columns and rows count from zero. All lines are present; the rest of a line after its
+/// last span is blank. A colour is one of the sixteen names (`red`, `bright_red`), `color16`
+/// to `color255` of the palette, or `#rrggbb`.
+#[must_use]
+pub fn cells(screen: &Screen) -> Vec<CellLine> {
+    screen.lines.iter().enumerate().map(|(row, one)| line(row, one)).collect()
+}
+
+fn line(row: usize, line: &ScreenLine) -> CellLine {
     let mut col = 0;
     let mut text = String::new();
     let mut spans = Vec::with_capacity(line.spans.len());
@@ -69,18 +99,11 @@ fn line(row: usize, line: &ScreenLine) -> Value {
         text.push_str(&one.text);
         col += width;
     }
-    let mut value = json!({"row": row, "text": text.trim_end_matches(' '), "spans": spans});
-    if line.is_wrapped {
-        value["is_wrapped"] = true.into();
-    }
-    value
+    text.truncate(text.trim_end_matches(' ').len());
+    CellLine { row, text, spans, is_wrapped: line.is_wrapped }
 }
 
-fn span(span: &Span, col: usize, width: usize) -> Value {
-    let mut fields = Map::new();
-    fields.insert("col".into(), col.into());
-    fields.insert("width".into(), width.into());
-    fields.insert("text".into(), span.text.as_str().into());
+fn span(span: &Span, col: usize, width: usize) -> CellSpan {
     // Destructured, so that a new attribute cannot be forgotten.
     let Style {
         foreground,
@@ -93,25 +116,21 @@ fn span(span: &Span, col: usize, width: usize) -> Value {
         blink,
         inverse,
     } = span.style;
-    for (name, color) in [("foreground", foreground), ("background", background)] {
-        if let Some(color) = color {
-            fields.insert(name.into(), color_name(color).into());
-        }
+    CellSpan {
+        col,
+        width,
+        text: span.text.clone(),
+        foreground: foreground.map(color_name),
+        background: background.map(color_name),
+        is_wide: span.is_wide,
+        bold,
+        faint,
+        italic,
+        underline,
+        strikethrough,
+        blink,
+        inverse,
     }
-    let flags = [
-        ("is_wide", span.is_wide),
-        ("bold", bold),
-        ("faint", faint),
-        ("italic", italic),
-        ("underline", underline),
-        ("strikethrough", strikethrough),
-        ("blink", blink),
-        ("inverse", inverse),
-    ];
-    for (name, _) in flags.iter().filter(|(_, is_set)| *is_set) {
-        fields.insert((*name).into(), true.into());
-    }
-    Value::Object(fields)
 }
 
 fn color_name(color: Color) -> String {

@@ -4,8 +4,9 @@ use super::{Server, chat, leaving, showing};
 use crate::call::{Remote, next_part};
 use crate::display::Page;
 use anyhow::{Context, bail};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sessile_agent::model::{Sse, SseEvent};
+use sessile_server::http::Decision;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
@@ -215,9 +216,10 @@ impl View<'_> {
             return Ok(());
         };
         let allow = matches!(line.trim(), "y" | "Y" | "yes");
-        let body = json!({ "call": data["call"], "allow": allow }).to_string();
+        let call = data["call"].as_str().unwrap_or_default().to_owned();
+        let body = serde_json::to_vec(&Decision { call, allow, reason: None })?;
         let path = format!("/v1/agents/{}/approvals", self.agent);
-        remote.call("POST", &path, body.into_bytes()).await?;
+        remote.call("POST", &path, body).await?;
         Ok(())
     }
 }

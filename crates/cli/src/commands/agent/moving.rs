@@ -5,6 +5,7 @@ use crate::call::next_part;
 use crate::output;
 use anyhow::{Context, bail};
 use clap::Args;
+use serde::Serialize;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
@@ -38,6 +39,17 @@ pub(super) struct Import {
     model: Option<String>,
 }
 
+/// The result of an export.
+#[derive(Debug, Serialize)]
+struct ExportedAgent {
+    file: String,
+    as_of_run: u64,
+    /// The length of the thread.
+    entries: u64,
+    /// How much could not be saved.
+    left: u64,
+}
+
 impl Export {
     pub(super) fn execute(self, server: &Server<'_>) -> anyhow::Result<ExitCode> {
         let files = !self.no_files;
@@ -57,12 +69,12 @@ impl Export {
             file.sync_all()?;
             let said = |name: &str| response.headers().get(name)?.to_str().ok()?.parse().ok();
             let number = |name: &str| -> u64 { said(name).unwrap_or(0) };
-            Ok(serde_json::json!({
-                "file": self.file.display().to_string(),
-                "as_of_run": number("sessile-as-of-run"),
-                "entries": number("sessile-entries"),
-                "left": number("sessile-left"),
-            }))
+            Ok(ExportedAgent {
+                file: self.file.display().to_string(),
+                as_of_run: number("sessile-as-of-run"),
+                entries: number("sessile-entries"),
+                left: number("sessile-left"),
+            })
         });
         let written = match written {
             Ok(written) => written,

@@ -1,6 +1,6 @@
 //! The message to the user who has started a server.
 
-use serde_json::json;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// The message when the server is ready.
@@ -41,19 +41,59 @@ impl Greeting {
     /// Returns the MCP configuration, without the token itself: the output may be kept
     /// somewhere.
     fn mcp(&self, url: &str) -> String {
-        let mut server = json!({"type": "http", "url": format!("{url}/mcp")});
+        let mut headers = None;
         let mut note = String::new();
         if let Some(file) = &self.token {
-            server["headers"] = json!({"Authorization": "Bearer TOKEN"});
+            headers = Some(McpHeaders { authorization: "Bearer TOKEN" });
             note = format!(
                 "  (TOKEN is in {}; `sessile token show --raw` prints it)\n",
                 file.display()
             );
         }
-        let http = json!({"mcpServers": {"sessile": server}});
-        let stdio = json!({"mcpServers": {"sessile": {"command": "sessile", "args": ["mcp"]}}});
+        let http = McpServer::Http { r#type: "http", url: format!("{url}/mcp"), headers };
+        let stdio = McpServer::Stdio { command: "sessile", args: ["mcp"] };
+        let (http, stdio) = (client_file(http), client_file(stdio));
         format!("  {http}\n{note}or, without this server:\n  {stdio}\n")
     }
+}
+
+/// The configuration file of an MCP client.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct McpClientFile {
+    mcp_servers: McpServers,
+}
+
+#[derive(Serialize)]
+struct McpServers {
+    sessile: McpServer,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum McpServer {
+    Http {
+        r#type: &'static str,
+        url: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        headers: Option<McpHeaders>,
+    },
+    Stdio {
+        command: &'static str,
+        args: [&'static str; 1],
+    },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct McpHeaders {
+    authorization: &'static str,
+}
+
+fn client_file(sessile: McpServer) -> String {
+    let file = McpClientFile { mcp_servers: McpServers { sessile } };
+    // Cannot fail: these are structs with string keys.
+    serde_json::to_string(&file).unwrap_or_default()
 }
 
 /// Quotes a path for a shell.

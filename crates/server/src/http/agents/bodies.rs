@@ -1,7 +1,7 @@
 //! Bodies and answers about agents.
 
 use crate::agents::{AgentView, ImportOrder, MovedAway, NewAgent, TaskView};
-use crate::http::wire::{self, Span, span_text};
+use crate::http::wire::{self, Environment, Span, span_text};
 use crate::service::{RestoreOrder, ServiceError, StartSession};
 use serde::{Deserialize, Deserializer, Serialize};
 use sessile_agent::continuity::Continuity;
@@ -15,48 +15,48 @@ use sessile_protocol::SessionId;
 use utoipa::{IntoParams, ToSchema};
 
 /// A new agent: a session with a thread, and a model that works in it.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct StartAgent {
+pub struct StartAgent {
     /// An existing session. Default: a new one
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable)]
-    session: Option<String>,
+    pub session: Option<String>,
     /// Its working directory
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable)]
-    workspace: Option<String>,
+    pub workspace: Option<String>,
     /// A name for its session
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable)]
-    name: Option<String>,
+    pub name: Option<String>,
     /// Environment variables of its session
     #[serde(default)]
-    env: wire::Environment,
+    pub env: Environment,
     /// The model. Default: the server's only one
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable)]
-    model: Option<String>,
+    pub model: Option<String>,
     /// Instructions for the model
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable)]
-    instructions: Option<String>,
+    pub instructions: Option<String>,
     /// Tools whose calls wait for approval; `*` stands for all
     #[serde(default)]
-    approve: Vec<String>,
+    pub approve: Vec<String>,
     /// Number of steps that can be undone, including files; 0: none. Default: 10, without
     /// files if the workspace is large
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable, minimum = 0, maximum = 1000)]
-    checkpoints: Option<u32>,
+    pub checkpoints: Option<u32>,
     /// Run its session in a sandbox: true, the name of a preset, or a policy
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable, value_type = Option<wire::SandboxChoice>)]
-    sandbox: Option<serde_json::Value>,
+    pub sandbox: Option<serde_json::Value>,
     /// Save its session in idle time. Default: the server's setting
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable)]
-    durable: Option<bool>,
+    pub durable: Option<bool>,
 }
 
 impl StartAgent {
@@ -104,11 +104,11 @@ pub(in crate::http) struct TaskBegun {
 }
 
 /// The target of a rewind.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct RewindAgent {
+pub struct RewindAgent {
     /// The last step to keep; 0: none
-    pub(super) step: u64,
+    pub step: u64,
 }
 
 /// The result of an agent's rewind
@@ -288,15 +288,15 @@ impl From<ImportQuery> for ImportOrder {
 }
 
 /// The decision on a call.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct Decision {
-    pub(super) call: String,
-    pub(super) allow: bool,
+pub struct Decision {
+    pub call: String,
+    pub allow: bool,
     /// The message for the model when the call is denied
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable)]
-    pub(super) reason: Option<String>,
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -4,6 +4,7 @@ mod bodies;
 mod moving;
 
 pub(super) use bodies::{ApproveEvent, DeltaEvent, RetryEvent, ThreadEvent};
+pub use bodies::{Decision, RewindAgent, StartAgent};
 pub(super) use moving::{__path_export, __path_import, __path_moved, export, import, moved};
 
 use super::body::{AgentCall, Body, Params};
@@ -20,8 +21,8 @@ use axum::response::sse::{Event as Message, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use bodies::{
-    AgentList, Decision, NewTask, RewindAgent, RewoundAgent, StartAgent, Taken, TaskBegun,
-    TaskList, TasksQuery, ThreadPage, ThreadQuery, WaitQuery,
+    AgentList, NewTask, RewoundAgent, Taken, TaskBegun, TaskList, TasksQuery, ThreadPage,
+    ThreadQuery, WaitQuery,
 };
 use futures_util::stream;
 use serde::Serialize;

@@ -188,7 +188,7 @@ pub(in crate::http) fn whole(text: &str) -> Option<u64> {
 
 /// Environment variables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(in crate::http) struct Environment(pub(in crate::http) BTreeMap<String, String>);
+pub struct Environment(pub BTreeMap<String, String>);
 
 impl<'de> Deserialize<'de> for Environment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
