@@ -2,7 +2,7 @@
 
 mod clients;
 mod dist;
-mod drift;
+mod generated;
 mod run;
 mod sdk_python;
 mod sdk_typescript;
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         "stress" => stress(),
         "bench" => bench(),
         "dist" => dist::dist(),
-        "generate" => drift::generate(),
+        "generate" => generated::generate(),
         "help" | "--help" => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
@@ -90,7 +90,7 @@ fn check() -> anyhow::Result<()> {
     run::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     run::cargo(&["check", "--workspace", "--all-targets", "--features", "sessile/otlp"])?;
     tools::deny()?;
-    drift::check()
+    generated::check()
 }
 
 /// Runs the long form of the test of the same name: a thousand sessions, 64 clients and a

@@ -3,7 +3,7 @@
 //! They run with a Python that has the frameworks that the SDK has tools for. Most run again
 //! with the oldest Python that the SDK supports, if it is installed.
 
-use crate::{clients, run, testing::PassedOver, tools};
+use crate::{clients, run, testing::SkippedTests, tools};
 
 const FOLDER: &str = "sdk/python";
 
@@ -40,7 +40,7 @@ const ONCE: &[&str] = &["test_docstrings.py", "test_load.py", "test_pages.py"];
 /// Number of processes for the tests, which mostly wait.
 const WORKERS: &str = "4";
 
-pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
+pub(crate) fn test(list: &SkippedTests, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     let Some((_, python)) = env.iter().find(|(name, _)| *name == PYTHON) else {
         let missing = list.add("the Python SDK: its packages are not installed");
         return missing.err().into_iter().collect();

@@ -1,7 +1,7 @@
 //! The TypeScript SDK: installs its packages, and builds, checks and tests it, as ESM and
 //! as CommonJS, with several runtimes.
 
-use crate::{clients, run, testing::PassedOver};
+use crate::{clients, run, testing::SkippedTests};
 use anyhow::{Context, bail, ensure};
 use std::process::Command;
 
@@ -95,7 +95,7 @@ pub(crate) fn bench() -> anyhow::Result<()> {
 }
 
 /// Runs all tests.
-pub(crate) fn test(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
+pub(crate) fn test(list: &SkippedTests, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     if !run::root().join(FOLDER).join("node_modules/.installed").exists() {
         let missing = list.add("the TypeScript SDK: its packages are not installed");
         return missing.err().into_iter().collect();

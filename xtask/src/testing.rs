@@ -21,7 +21,7 @@ const SHELLS: &[(&str, &str)] =
 const NODE_FILES_AT_ONCE: &str = "--test-concurrency=3";
 
 pub(crate) fn test() -> anyhow::Result<()> {
-    let list = PassedOver::new(&run::target().join("tests-passed-over"))?;
+    let list = SkippedTests::new(&run::target().join("tests-passed-over"))?;
     // Installing waits for the network, and compiling needs the CPU.
     let (compiled, installed) = std::thread::scope(|scope| {
         let compiling = scope.spawn(TestExecutable::all);
@@ -52,7 +52,7 @@ pub(crate) fn test() -> anyhow::Result<()> {
         }
         failures
     });
-    let failures = again(failures, &env);
+    let failures = retry(failures, &env);
     list.tell()?;
     if let Some(first) = failures.first() {
         for failure in &failures {
@@ -98,7 +98,7 @@ fn rust(executables: &[TestExecutable], env: &[(&str, &str)]) -> anyhow::Result<
 }
 
 /// Repeats tests in Rust by name.
-fn rust_again(names: &[String], env: &[(&str, &str)]) -> anyhow::Result<()> {
+fn retry_rust(names: &[String], env: &[(&str, &str)]) -> anyhow::Result<()> {
     let (status, failed) = run::cargo_tests(names, env)?;
     if status.success() { Ok(()) } else { Err(FailedTests(failed).into()) }
 }
@@ -111,13 +111,13 @@ struct FailedTests(Vec<String>);
 /// Repeats failed tests once with nothing else running, to distinguish tests that fail on a
 /// busy machine from those that always fail. Either is a bug; the former does not stop
 /// others from working.
-fn again(failures: Vec<anyhow::Error>, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
+fn retry(failures: Vec<anyhow::Error>, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     let mut left = Vec::new();
     let mut unsteady = Vec::new();
     for failure in failures {
         let tried = match (failure.downcast_ref(), failure.downcast_ref::<run::Unsuccessful>()) {
             (Some(FailedTests(names)), _) if (1..=MOST_AGAIN).contains(&names.len()) => {
-                rust_again(names, env)
+                retry_rust(names, env)
             }
             (_, Some(unsuccessful)) => unsuccessful.call.make(),
             (Some(_) | None, None) => {
@@ -159,7 +159,7 @@ fn install() -> anyhow::Result<Vec<(&'static str, String)>> {
 
 /// Tests the parts that run inside interpreters, in their own languages, one after the
 /// other. Their output is shown when it is complete.
-fn drivers(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
+fn drivers(list: &SkippedTests, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
     let mut results = Vec::new();
     let call = run::at_once;
     let discover = ["-B", "-m", "unittest", "discover", "-s"];
@@ -209,9 +209,9 @@ fn drivers(list: &PassedOver, env: &[(&str, &str)]) -> Vec<anyhow::Error> {
 }
 
 /// The file that lists skipped tests.
-pub(crate) struct PassedOver(PathBuf);
+pub(crate) struct SkippedTests(PathBuf);
 
-impl PassedOver {
+impl SkippedTests {
     fn new(path: &Path) -> anyhow::Result<Self> {
         let path = path.to_path_buf();
         std::fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))?;

@@ -5,7 +5,7 @@
 use crate::uploader::{host, variables};
 use sessile_client::{AgentFiles, Fetch, Fetched, StoredThread};
 use sessile_protocol::SessionId;
-use sessile_vault::{Note, Taken, Vault, VaultError};
+use sessile_vault::{Note, Takeover, Vault, VaultError};
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
@@ -48,7 +48,7 @@ fn carry_out(order: Fetch) -> Result<Fetched, VaultError> {
             Ok(held.unwrap_or(Fetched::NotFound))
         }
         Fetch::GiveBack { url, session_id, taken } => {
-            if let Ok(taken) = serde_json::from_value::<Taken>(taken) {
+            if let Ok(taken) = serde_json::from_value::<Takeover>(taken) {
                 Vault::open(&url, &variables())?.give_back(&session_id, &taken)?;
             }
             Ok(Fetched::GivenBack)

@@ -21,7 +21,9 @@ pub(crate) fn init(form: LogForm, level: &str, further: Option<ExtraLayer>) -> a
     let level: LevelFilter = level.parse()?;
     let mut layers = vec![lines.with_filter(ours(level)).boxed()];
     if level >= LevelFilter::WARN {
-        layers.push(Whole.with_filter(Targets::new().with_target(LINE, LevelFilter::WARN)).boxed());
+        layers.push(
+            VerbatimLines.with_filter(Targets::new().with_target(LINE, LevelFilter::WARN)).boxed(),
+        );
     }
     layers.extend(further);
     tracing_subscriber::registry().with(layers).try_init()?;
@@ -41,9 +43,9 @@ pub(crate) fn ours(level: LevelFilter) -> Targets {
 /// of the log.
 const LINE: &str = "sessile_line";
 
-struct Whole;
+struct VerbatimLines;
 
-impl<S: tracing::Subscriber> Layer<S> for Whole {
+impl<S: tracing::Subscriber> Layer<S> for VerbatimLines {
     fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
         struct Line(String);
         impl tracing::field::Visit for Line {

@@ -3,7 +3,7 @@
 use crate::settings::Settings;
 use anyhow::Context;
 use sessile_client::Workspace;
-use sessile_files::{Inside, Root};
+use sessile_files::{RelativePath, Root};
 
 /// A path in a session's workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Place {
     }
 
     /// Returns the session's files, and the path among them.
-    pub(crate) fn open(&self, settings: &Settings) -> anyhow::Result<(Root, Inside)> {
+    pub(crate) fn open(&self, settings: &Settings) -> anyhow::Result<(Root, RelativePath)> {
         let root = open(settings, &self.session)?;
         let path = root.path(self.path.as_bytes())?;
         Ok((root, path))

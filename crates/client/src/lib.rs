@@ -32,6 +32,7 @@ pub use stopped::{
     KeeperStopped, LOOK, NoAnswer, PROBE, SilenceAction, SilenceTimer, probe, process as process_at,
 };
 pub use takeover::{
-    AgentFiles, AgentKept, ContinueOptions, ContinuedSession, FETCHER, Fetch, Fetched, StoredThread,
+    AgentFiles, AgentStored, ContinueOptions, ContinuedSession, FETCHER, Fetch, Fetched,
+    StoredThread,
 };
 pub use workspace::{NoView, Workspace};

@@ -60,8 +60,8 @@ pub struct StoredThread {
 
 /// The result of storing an agent's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AgentKept {
-    Kept,
+pub enum AgentStored {
+    Stored,
     /// Another machine has taken over the session: work on this machine does not count.
     Moved {
         host: String,
@@ -196,19 +196,19 @@ impl Launcher {
         &self,
         id: &SessionId,
         agent: AgentFiles,
-    ) -> Result<AgentKept, RestoreError> {
+    ) -> Result<AgentStored, RestoreError> {
         let Some(url) = self.store().map(str::to_owned) else {
-            return Ok(AgentKept::Kept);
+            return Ok(AgentStored::Stored);
         };
         let order = Fetch::PutAgent { url, session_id: id.clone(), agent };
         match self.fetch_within(&order, PUTTING)? {
             Fetched::Error { message } => Err(RestoreError::Store(message)),
-            Fetched::Held { host, .. } => Ok(AgentKept::Moved { host }),
+            Fetched::Held { host, .. } => Ok(AgentStored::Moved { host }),
             Fetched::Taken { .. }
             | Fetched::GivenBack
             | Fetched::Kept
             | Fetched::Agent(_)
-            | Fetched::NotFound => Ok(AgentKept::Kept),
+            | Fetched::NotFound => Ok(AgentStored::Stored),
         }
     }
 

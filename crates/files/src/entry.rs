@@ -1,6 +1,6 @@
 //! The metadata of one name in a directory.
 
-use crate::path::Inside;
+use crate::path::RelativePath;
 use rustix::fs::{FileType, Stat};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Kind {
 
 #[derive(Clone, Debug)]
 pub struct Entry {
-    pub path: Inside,
+    pub path: RelativePath,
     pub kind: Kind,
     pub size: u64,
     /// Permissions, including setuid and similar bits.
@@ -27,7 +27,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn of(path: Inside, stat: &Stat) -> Self {
+    pub(crate) fn of(path: RelativePath, stat: &Stat) -> Self {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Kind::File,
             FileType::Directory => Kind::Directory,

@@ -1,6 +1,6 @@
 //! Errors, in the caller's terms.
 
-use crate::path::Inside;
+use crate::path::RelativePath;
 use rustix::io::Errno;
 use std::io;
 
@@ -36,7 +36,7 @@ pub enum FileError {
 
 impl FileError {
     /// Converts an error of the system for a path.
-    pub(crate) fn of(errno: Errno, path: &Inside) -> Self {
+    pub(crate) fn of(errno: Errno, path: &RelativePath) -> Self {
         let shown = path.to_string();
         match errno {
             Errno::XDEV => Self::Outside(shown),
@@ -54,7 +54,7 @@ impl FileError {
     }
 
     /// Converts an error of the standard library.
-    pub(crate) fn io(error: io::Error, path: &Inside) -> Self {
+    pub(crate) fn io(error: io::Error, path: &RelativePath) -> Self {
         match Errno::from_io_error(&error) {
             Some(errno) => Self::of(errno, path),
             None => Self::Io { path: path.to_string(), source: error },

@@ -21,7 +21,7 @@ mod writing;
 pub use archive::{Skipped, Unpacked};
 pub use entry::{Entry, Kind};
 pub use error::FileError;
-pub use path::Inside;
+pub use path::RelativePath;
 pub use reading::Content;
 pub use root::Root;
 pub use watching::{Change, ChangeKind, Watcher};

@@ -1,7 +1,7 @@
 //! Lists directories, without following links.
 
 use crate::entry::{Entry, Kind};
-use crate::path::Inside;
+use crate::path::RelativePath;
 use crate::root::{Links, Root, look};
 use crate::{FileError, Result};
 use rustix::fs::{Dir, OFlags};
@@ -18,7 +18,7 @@ impl Root {
     /// not be listed, are skipped.
     pub fn list(
         &self,
-        path: &Inside,
+        path: &RelativePath,
         depth: u32,
         mut visit: impl FnMut(Entry) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -41,7 +41,7 @@ impl Root {
         Ok(())
     }
 
-    fn level(&self, path: &Inside, links: Links) -> Result<Level> {
+    fn level(&self, path: &RelativePath, links: Links) -> Result<Level> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
         let directory = self.at(path, flags, links)?;
         let names = names(&directory).map_err(|errno| FileError::of(errno, path))?;
@@ -51,7 +51,7 @@ impl Root {
 
 /// A directory that is being listed.
 struct Level {
-    path: Inside,
+    path: RelativePath,
     directory: OwnedFd,
     /// The remaining names, the next one last.
     names: Vec<CString>,

@@ -9,9 +9,9 @@ use std::path::Path;
 /// A path that only goes down: plain names, separated by single slashes. The directory
 /// itself is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Inside(Vec<u8>);
+pub struct RelativePath(Vec<u8>);
 
-impl Inside {
+impl RelativePath {
     /// Parses a path that is relative to the directory, or absolute and below `called`.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Inside {
     }
 }
 
-impl fmt::Display for Inside {
+impl fmt::Display for RelativePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&String::from_utf8_lossy(self.os().as_bytes()))
     }
@@ -124,7 +124,9 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Option<String> {
-        Inside::parse(text.as_bytes(), Path::new("/work/space")).ok().map(|path| path.to_string())
+        RelativePath::parse(text.as_bytes(), Path::new("/work/space"))
+            .ok()
+            .map(|path| path.to_string())
     }
 
     #[test]
@@ -146,13 +148,13 @@ mod tests {
 
     #[test]
     fn a_path_has_the_steps_that_lead_to_it() {
-        let path = Inside::parse(b"a/b/c", Path::new("/")).unwrap();
+        let path = RelativePath::parse(b"a/b/c", Path::new("/")).unwrap();
         let steps: Vec<String> = path.steps().map(|step| step.to_string()).collect();
         assert_eq!(steps, ["a", "a/b", "a/b/c"]);
         let (parent, name) = path.split().unwrap();
         assert_eq!((parent.to_string().as_str(), name.to_str()), ("a/b", Some("c")));
         assert_eq!(path.within(&parent).to_string(), "c");
-        assert_eq!(Inside::default().steps().count(), 0);
-        assert!(Inside::default().split().is_err());
+        assert_eq!(RelativePath::default().steps().count(), 0);
+        assert!(RelativePath::default().split().is_err());
     }
 }

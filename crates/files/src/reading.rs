@@ -1,7 +1,7 @@
 //! Reads files.
 
 use crate::entry::{Entry, Kind};
-use crate::path::Inside;
+use crate::path::RelativePath;
 use crate::root::{Links, Root};
 use crate::{FileError, Result};
 use rustix::fs::OFlags;
@@ -20,7 +20,7 @@ impl Root {
     ///
     /// # Errors
     /// When it is not a file, or cannot be read.
-    pub fn read(&self, path: &Inside) -> Result<Content> {
+    pub fn read(&self, path: &RelativePath) -> Result<Content> {
         let found = self.at(path, OFlags::PATH, Links::Followed)?;
         let stat = rustix::fs::fstat(&found).map_err(|errno| FileError::of(errno, path))?;
         let entry = Entry::of(path.clone(), &stat);

@@ -1,7 +1,7 @@
 //! Removes files and trees.
 
 use crate::listing::names;
-use crate::path::Inside;
+use crate::path::RelativePath;
 use crate::root::{Root, look};
 use crate::{FileError, Kind, Result};
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -18,7 +18,7 @@ impl Root {
     ///
     /// # Errors
     /// When it cannot be removed.
-    pub fn remove(&self, path: &Inside) -> Result<()> {
+    pub fn remove(&self, path: &RelativePath) -> Result<()> {
         let (parent, name) = self.parent(path)?;
         let flags = match look(&parent, name, path.clone())?.kind {
             Kind::Directory => AtFlags::REMOVEDIR,
@@ -31,14 +31,14 @@ impl Root {
     ///
     /// # Errors
     /// When a part cannot be removed; the rest may be gone then.
-    pub fn remove_all(&self, path: &Inside) -> Result<()> {
+    pub fn remove_all(&self, path: &RelativePath) -> Result<()> {
         let (parent, name) = self.parent(path)?;
         clear(&parent, name, path, DEEPEST)
     }
 }
 
 /// Removes a path. Links are removed, never followed. Entries that vanish meanwhile are no error.
-fn clear(parent: &OwnedFd, name: &OsStr, path: &Inside, depth: u32) -> Result<()> {
+fn clear(parent: &OwnedFd, name: &OsStr, path: &RelativePath, depth: u32) -> Result<()> {
     let wrong = |errno| FileError::of(errno, path);
     match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
         Err(Errno::ISDIR | Errno::PERM) => {}

@@ -1,7 +1,7 @@
 //! The directory, and the resolution of paths below it.
 
 use crate::entry::Entry;
-use crate::path::Inside;
+use crate::path::RelativePath;
 use crate::{FileError, Result};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -54,12 +54,12 @@ impl Root {
     ///
     /// # Errors
     /// When it is not below the directory.
-    pub fn path(&self, given: &[u8]) -> Result<Inside> {
-        Inside::parse(given, &self.called)
+    pub fn path(&self, given: &[u8]) -> Result<RelativePath> {
+        RelativePath::parse(given, &self.called)
     }
 
     /// Opens a path beneath the directory.
-    pub(crate) fn at(&self, path: &Inside, flags: OFlags, links: Links) -> Result<OwnedFd> {
+    pub(crate) fn at(&self, path: &RelativePath, flags: OFlags, links: Links) -> Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC;
         let flags = match links {
             Links::Followed => flags,
@@ -81,7 +81,7 @@ impl Root {
     }
 
     /// Opens a path one name at a time, without following any link.
-    fn at_step_by_step(&self, path: &Inside, flags: OFlags) -> Result<OwnedFd> {
+    fn at_step_by_step(&self, path: &RelativePath, flags: OFlags) -> Result<OwnedFd> {
         let plain = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = |base: &OwnedFd, name: &OsStr, flags: OFlags| {
             rustix::fs::openat(base, name, flags, Mode::empty())
@@ -97,12 +97,12 @@ impl Root {
         open(&base, name, flags | OFlags::NOFOLLOW)
     }
 
-    pub(crate) fn directory(&self, path: &Inside) -> Result<OwnedFd> {
+    pub(crate) fn directory(&self, path: &RelativePath) -> Result<OwnedFd> {
         self.at(path, OFlags::PATH | OFlags::DIRECTORY, Links::Followed)
     }
 
     /// Opens the parent directory of a path, and returns it with the name.
-    pub(crate) fn parent<'p>(&self, path: &'p Inside) -> Result<(OwnedFd, &'p OsStr)> {
+    pub(crate) fn parent<'p>(&self, path: &'p RelativePath) -> Result<(OwnedFd, &'p OsStr)> {
         let (parent, name) = path.split()?;
         Ok((self.directory(&parent)?, name))
     }
@@ -111,7 +111,7 @@ impl Root {
     ///
     /// # Errors
     /// When it does not exist.
-    pub fn stat(&self, path: &Inside) -> Result<Entry> {
+    pub fn stat(&self, path: &RelativePath) -> Result<Entry> {
         if path.is_root() {
             let stat = rustix::fs::fstat(&self.directory).map_err(|e| FileError::of(e, path))?;
             return Ok(Entry::of(path.clone(), &stat));
@@ -121,14 +121,14 @@ impl Root {
     }
 
     /// Opens the file of a descriptor again with other flags. No path is resolved.
-    pub(crate) fn reopen(fd: &OwnedFd, flags: OFlags, path: &Inside) -> Result<File> {
+    pub(crate) fn reopen(fd: &OwnedFd, flags: OFlags, path: &RelativePath) -> Result<File> {
         let place = format!("/proc/self/fd/{}", fd.as_raw_fd());
         let opened = rustix::fs::openat(CWD, place, flags | OFlags::CLOEXEC, Mode::empty());
         Ok(File::from(opened.map_err(|errno| FileError::of(errno, path))?))
     }
 
     /// Returns the path that a link leads to.
-    pub(crate) fn behind(&self, link: &Inside) -> Result<Inside> {
+    pub(crate) fn behind(&self, link: &RelativePath) -> Result<RelativePath> {
         let target = self.at(link, OFlags::PATH, Links::Followed)?;
         let real = |fd: &OwnedFd| {
             let place = format!("/proc/self/fd/{}", fd.as_raw_fd());
@@ -137,14 +137,15 @@ impl Root {
         };
         let (root, target) = (real(&self.directory)?, real(&target)?);
         let root = PathBuf::from(OsStr::from_bytes(root.as_bytes()));
-        Inside::parse(target.as_bytes(), &root).map_err(|_| FileError::Outside(link.to_string()))
+        RelativePath::parse(target.as_bytes(), &root)
+            .map_err(|_| FileError::Outside(link.to_string()))
     }
 
     /// Makes a directory.
     ///
     /// # Errors
     /// When it cannot be made, or exists.
-    pub fn make(&self, path: &Inside) -> Result<Entry> {
+    pub fn make(&self, path: &RelativePath) -> Result<Entry> {
         let (parent, name) = self.parent(path)?;
         let made = rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o777));
         made.map_err(|errno| FileError::of(errno, path))?;
@@ -155,7 +156,7 @@ impl Root {
     ///
     /// # Errors
     /// When one cannot be made.
-    pub fn make_all(&self, path: &Inside) -> Result<OwnedFd> {
+    pub fn make_all(&self, path: &RelativePath) -> Result<OwnedFd> {
         match self.directory(path) {
             Err(FileError::NotFound(_)) => {}
             outcome => return outcome,
@@ -173,7 +174,12 @@ impl Root {
     ///
     /// # Errors
     /// When it cannot be moved, or the target exists and may not be replaced.
-    pub fn rename(&self, from: &Inside, to: &Inside, replace: crate::Replace) -> Result<Entry> {
+    pub fn rename(
+        &self,
+        from: &RelativePath,
+        to: &RelativePath,
+        replace: crate::Replace,
+    ) -> Result<Entry> {
         let (from_parent, from_name) = self.parent(from)?;
         let (to_parent, to_name) = self.parent(to)?;
         let flags = match replace {
@@ -195,7 +201,7 @@ impl Root {
 }
 
 /// Returns the metadata of a name in a directory.
-pub(crate) fn look(directory: impl AsFd, name: &OsStr, path: Inside) -> Result<Entry> {
+pub(crate) fn look(directory: impl AsFd, name: &OsStr, path: RelativePath) -> Result<Entry> {
     let stat = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);
     let stat = stat.map_err(|errno| FileError::of(errno, &path))?;
     let entry = Entry::of(path, &stat);

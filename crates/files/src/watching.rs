@@ -1,7 +1,7 @@
 //! Watches the files of a directory for changes (inotify).
 
 use crate::entry::Kind;
-use crate::path::Inside;
+use crate::path::RelativePath;
 use crate::root::{Links, Root};
 use crate::writing::is_aside;
 use crate::{FileError, Result};
@@ -33,7 +33,7 @@ pub enum ChangeKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub kind: ChangeKind,
-    pub path: Inside,
+    pub path: RelativePath,
     pub is_directory: bool,
 }
 
@@ -43,14 +43,14 @@ pub struct Watcher {
     root: Arc<Root>,
     inotify: OwnedFd,
     is_recursive: bool,
-    watched: HashMap<i32, Inside>,
-    base: Inside,
+    watched: HashMap<i32, RelativePath>,
+    base: RelativePath,
     /// The move of a file that we have written under a temporary name, and that replaces another.
     replacing: Option<u32>,
 }
 
 /// An event from the system.
-struct Happened {
+struct SystemEvent {
     watch: i32,
     events: ReadFlags,
     /// Connects the two events of a move.
@@ -61,7 +61,7 @@ struct Happened {
 impl Watcher {
     /// # Errors
     /// When there is no such directory, or it has too many subdirectories.
-    pub fn of(root: Arc<Root>, path: &Inside, is_recursive: bool) -> Result<Self> {
+    pub fn of(root: Arc<Root>, path: &RelativePath, is_recursive: bool) -> Result<Self> {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
             .map_err(|_| FileError::TooManyWatches(path.to_string()))?;
         let watched = HashMap::new();
@@ -74,7 +74,7 @@ impl Watcher {
         Ok(watcher)
     }
 
-    fn watch(&mut self, path: &Inside) -> Result<()> {
+    fn watch(&mut self, path: &RelativePath) -> Result<()> {
         if self.watched.len() >= DIRECTORIES {
             return Err(FileError::TooManyWatches(self.base.to_string()));
         }
@@ -102,7 +102,11 @@ impl Watcher {
     }
 
     /// Watches all directories below one, and reports their contents.
-    fn watch_below(&mut self, path: &Inside, tell: &mut dyn FnMut(Inside, Kind)) -> Result<()> {
+    fn watch_below(
+        &mut self,
+        path: &RelativePath,
+        tell: &mut dyn FnMut(RelativePath, Kind),
+    ) -> Result<()> {
         let mut to_come = VecDeque::from([path.clone()]);
         let root = self.root.clone();
         while let Some(directory) = to_come.pop_front() {
@@ -144,7 +148,7 @@ impl Watcher {
                 Ok(event) => {
                     let (watch, events, cookie) = (event.wd(), event.events(), event.cookie());
                     let name = event.file_name().map(|name| name.to_bytes().to_vec());
-                    happened.push(Happened { watch, events, cookie, name });
+                    happened.push(SystemEvent { watch, events, cookie, name });
                 }
                 Err(Errno::INTR) => continue,
                 Err(_) => break,
@@ -159,7 +163,7 @@ impl Watcher {
         Ok(told)
     }
 
-    fn happened(&mut self, happened: &Happened, told: &mut Vec<Change>) -> Result<()> {
+    fn happened(&mut self, happened: &SystemEvent, told: &mut Vec<Change>) -> Result<()> {
         let (number, events) = (happened.watch, happened.events);
         if events.contains(ReadFlags::QUEUE_OVERFLOW) {
             let (kind, path) = (ChangeKind::Overflow, self.base.clone());

@@ -2,7 +2,7 @@
 //! ever sees half of it, and a writer that dies leaves nothing.
 
 use crate::entry::{Entry, Kind};
-use crate::path::Inside;
+use crate::path::RelativePath;
 use crate::root::{Root, look};
 use crate::{FileError, Result};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, Timespec, Timestamps};
@@ -41,7 +41,7 @@ pub struct Writing {
 /// A file that is being written.
 #[derive(Debug)]
 pub struct Draft {
-    path: Inside,
+    path: RelativePath,
     parent: OwnedFd,
     name: OsString,
     file: File,
@@ -65,7 +65,7 @@ impl Root {
     ///
     /// # Errors
     /// When the file cannot be written there.
-    pub fn write(&self, path: &Inside, writing: Writing) -> Result<Draft> {
+    pub fn write(&self, path: &RelativePath, writing: Writing) -> Result<Draft> {
         let (above, _) = path.split()?;
         if writing.parents {
             self.make_all(&above)?;
@@ -85,12 +85,17 @@ impl Root {
     }
 
     /// Begins to write a file that replaces whatever is there, including a link.
-    pub(crate) fn write_plainly(&self, path: &Inside, writing: Writing) -> Result<Draft> {
+    pub(crate) fn write_plainly(&self, path: &RelativePath, writing: Writing) -> Result<Draft> {
         let found = self.stat(path).ok().filter(|entry| entry.kind != Kind::Symlink);
         self.begin(path, found.as_ref(), writing)
     }
 
-    fn begin(&self, path: &Inside, found: Option<&Entry>, mut writing: Writing) -> Result<Draft> {
+    fn begin(
+        &self,
+        path: &RelativePath,
+        found: Option<&Entry>,
+        mut writing: Writing,
+    ) -> Result<Draft> {
         if let Some(entry) = found {
             match (entry.kind, writing.replace) {
                 (Kind::Directory, _) => return Err(FileError::IsADirectory(path.to_string())),

@@ -14,16 +14,15 @@
 //! threads, no custom allocator and no async runtime. There may be thousands of keepers,
 //! and an idle one costs a fraction of a megabyte.
 
-mod absence;
 mod busy_polling;
 mod confined;
 mod connections;
+mod directory_watch;
 mod dumps;
 mod family;
 mod fork_server;
 mod groups;
 mod guardian;
-mod implant;
 mod keeper;
 mod kernels;
 mod labels;
@@ -40,6 +39,7 @@ mod shortage;
 mod source;
 mod stdin;
 mod streams;
+mod syscall_injection;
 mod terminal;
 mod turns;
 mod waits;

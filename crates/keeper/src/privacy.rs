@@ -17,9 +17,9 @@
 //! here restricts it.
 
 use crate::confined::Confined;
-use crate::implant::{Implant, Waiting};
 use crate::kernels::Kernel;
 use crate::processes::PipeId;
+use crate::syscall_injection::{StoppedProcess, Waiting};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::FileType;
 use rustix::process::{Pid, PidfdFlags};
@@ -260,7 +260,7 @@ fn is_ready(fd: &OwnedFd, news: PollFlags) -> bool {
 
 /// A stopped kernel that waits for orders.
 struct Inside {
-    implant: Implant,
+    stopped: StoppedProcess,
     process: OwnedFd,
     /// The epoll descriptor it waits with, if it is not in a read.
     epoll: Option<u64>,
@@ -289,11 +289,11 @@ fn at_rest(
         // Only a process that gets the processor can stop, and one that waits gets it soon.
         let sleeps = || Process::new(pid).stat().is_some_and(|stat| stat.state == 'S');
         if has_read_all && sleeps() {
-            match Implant::stop(pid) {
-                Ok(implant) => {
+            match StoppedProcess::stop(pid) {
+                Ok(stopped) => {
                     let pipes = kernel.pipes();
                     let orders = [&*pipes[0], &named[0]];
-                    if let Some(inside) = waits_for(implant, &process, orders, pid)? {
+                    if let Some(inside) = waits_for(stopped, &process, orders, pid)? {
                         return Ok(inside);
                     }
                 }
@@ -314,15 +314,15 @@ fn at_rest(
 
 /// Returns the stopped kernel if it waits for orders.
 fn waits_for(
-    implant: Implant,
+    stopped: StoppedProcess,
     process: &OwnedFd,
     orders: [&OwnedFd; 2],
     pid: Pid,
 ) -> io::Result<Option<Inside>> {
-    let Some(Waiting { number, first }) = implant.waiting() else { return Ok(None) };
+    let Some(Waiting { number, first }) = stopped.waiting() else { return Ok(None) };
     let process = process.try_clone()?;
     let inside = |epoll, candidates| Inside {
-        implant,
+        stopped,
         process,
         epoll,
         candidates,
@@ -391,11 +391,11 @@ impl Inside {
         const DUMPABLE: u64 = libc::PR_SET_DUMPABLE as u64;
         const AMBIENT: u64 = libc::PR_CAP_AMBIENT as u64;
         const CLEAR_ALL: u64 = libc::PR_CAP_AMBIENT_CLEAR_ALL as u64;
-        self.implant.call(libc::SYS_prctl, &[DUMPABLE, 0, 0, 0, 0])?;
+        self.stopped.call(libc::SYS_prctl, &[DUMPABLE, 0, 0, 0, 0])?;
         match user {
             User::Root => Ok(()),
             User::Agent => {
-                self.implant.call(libc::SYS_prctl, &[AMBIENT, CLEAR_ALL, 0, 0, 0])?;
+                self.stopped.call(libc::SYS_prctl, &[AMBIENT, CLEAR_ALL, 0, 0, 0])?;
                 self.drop_capabilities()
             }
         }
@@ -403,13 +403,13 @@ impl Inside {
 
     fn drop_capabilities(&mut self) -> io::Result<()> {
         const VERSION: u64 = 0x2008_0522;
-        let header = self.implant.room();
+        let header = self.stopped.room();
         let sets = header + 8;
         // For the process itself; then two times three empty sets.
         for (at, word) in [(header, VERSION), (sets, 0), (sets + 8, 0), (sets + 16, 0)] {
-            self.implant.write(at, word)?;
+            self.stopped.write(at, word)?;
         }
-        self.implant.call(libc::SYS_capset, &[header, sets]).map(drop)
+        self.stopped.call(libc::SYS_capset, &[header, sets]).map(drop)
     }
 
     /// Replaces one of these two pipes with a new one. Returns its write end.
@@ -417,12 +417,12 @@ impl Inside {
         let ids = ids([current, named])?;
         let number = self.candidates.iter().copied().find(|fd| self.is_one_of(*fd, &ids));
         let number = number.ok_or(io::ErrorKind::BrokenPipe)?;
-        let room = self.implant.room();
+        let room = self.stopped.room();
         let [reading, writing] = self.make_pipe(room)?;
         let taken = self.take_end(writing);
         let placed = self.place(reading, u64::from(number), room);
         for end in [reading, writing] {
-            self.implant.call(libc::SYS_close, &[end])?;
+            self.stopped.call(libc::SYS_close, &[end])?;
         }
         placed?;
         taken
@@ -430,8 +430,8 @@ impl Inside {
 
     /// Makes a pipe within the kernel. Returns the numbers of its ends.
     fn make_pipe(&mut self, room: u64) -> io::Result<[u64; 2]> {
-        self.implant.call(libc::SYS_pipe2, &[room, libc::O_CLOEXEC as u64])?;
-        let ends = self.implant.read(room)?;
+        self.stopped.call(libc::SYS_pipe2, &[room, libc::O_CLOEXEC as u64])?;
+        let ends = self.stopped.read(room)?;
         Ok([ends & 0xffff_ffff, ends >> 32])
     }
 
@@ -449,13 +449,13 @@ impl Inside {
         // Copies the signal by which drivers recognize their pipe, and the flags that say
         // whether a read of it blocks.
         for (ask, set) in [(GET_SIGNAL, SET_SIGNAL), (libc::F_GETFL, libc::F_SETFL)] {
-            let known = self.implant.call(libc::SYS_fcntl, &[number, ask as u64, 0])?;
-            self.implant.call(libc::SYS_fcntl, &[fresh, set as u64, known])?;
+            let known = self.stopped.call(libc::SYS_fcntl, &[number, ask as u64, 0])?;
+            self.stopped.call(libc::SYS_fcntl, &[fresh, set as u64, known])?;
         }
         if let Some(epoll) = self.epoll {
             let remove = libc::EPOLL_CTL_DEL as u64;
             // The pipe of secrets is not watched.
-            match self.implant.call(libc::SYS_epoll_ctl, &[epoll, remove, number, room]) {
+            match self.stopped.call(libc::SYS_epoll_ctl, &[epoll, remove, number, room]) {
                 Ok(_) => {}
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => self.epoll = None,
                 Err(error) => return Err(error),
@@ -463,7 +463,7 @@ impl Inside {
         }
         // A shell's children inherit the standard streams, but no others.
         let flags = if number > 2 { libc::O_CLOEXEC as u64 } else { 0 };
-        self.implant.call(libc::SYS_dup3, &[fresh, number, flags])?;
+        self.stopped.call(libc::SYS_dup3, &[fresh, number, flags])?;
         match self.epoll {
             Some(epoll) => self.watch(epoll, number, room)?,
             None if self.wants_spare => self.keep_spare(fresh)?,
@@ -475,7 +475,7 @@ impl Inside {
     fn keep_spare(&mut self, fresh: u64) -> io::Result<()> {
         // At a number that scripts and shells do not use.
         let number = self.candidates.last().copied().unwrap_or(LOW);
-        self.implant.call(libc::SYS_dup3, &[fresh, u64::from(number), libc::O_CLOEXEC as u64])?;
+        self.stopped.call(libc::SYS_dup3, &[fresh, u64::from(number), libc::O_CLOEXEC as u64])?;
         self.spare = Some(format!("/proc/self/fd/{number}"));
         Ok(())
     }
@@ -484,12 +484,12 @@ impl Inside {
     /// Returns its read end, and the path of the other for the kernel.
     fn open_reports(&mut self) -> io::Result<(OwnedFd, String)> {
         let number = self.candidates.iter().rev().nth(1).copied().unwrap_or(LOW - 1);
-        let [reading, writing] = self.make_pipe(self.implant.room())?;
+        let [reading, writing] = self.make_pipe(self.stopped.room())?;
         let taken = self.take_end(reading);
         let flags = libc::O_CLOEXEC as u64;
-        let placed = self.implant.call(libc::SYS_dup3, &[writing, u64::from(number), flags]);
+        let placed = self.stopped.call(libc::SYS_dup3, &[writing, u64::from(number), flags]);
         for end in [reading, writing] {
-            self.implant.call(libc::SYS_close, &[end])?;
+            self.stopped.call(libc::SYS_close, &[end])?;
         }
         placed?;
         let taken = taken?;
@@ -510,10 +510,10 @@ impl Inside {
                 size_of::<libc::epoll_event>(),
             );
         }
-        self.implant.write(room, words[0])?;
-        self.implant.write(room + 8, words[1])?;
+        self.stopped.write(room, words[0])?;
+        self.stopped.write(room + 8, words[1])?;
         let add = libc::EPOLL_CTL_ADD as u64;
-        self.implant.call(libc::SYS_epoll_ctl, &[epoll, add, number, room]).map(drop)
+        self.stopped.call(libc::SYS_epoll_ctl, &[epoll, add, number, room]).map(drop)
     }
 }
 

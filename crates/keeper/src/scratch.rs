@@ -25,12 +25,12 @@ pub(crate) struct Scratch {
     /// Locks that show that the directory is in use, for as long as this process or its
     /// guardian lives. Another keeper of the same session, under another state directory,
     /// sees them.
-    held: RefCell<Held>,
+    held: RefCell<LockedDirectories>,
 }
 
 /// Open directories, each locked: that of the family, and a fork's own.
 #[derive(Clone, Debug, Default)]
-struct Held {
+struct LockedDirectories {
     root: Option<Rc<OwnedFd>>,
     own: Option<Rc<OwnedFd>>,
 }
@@ -48,7 +48,7 @@ impl Scratch {
                 let path = base.join(format!("{name}{suffix}"));
                 match make(&path) {
                     Ok(root) => {
-                        let held = Held { root: Some(Rc::new(root)), own: None };
+                        let held = LockedDirectories { root: Some(Rc::new(root)), own: None };
                         return Ok(Self { path, held: RefCell::new(held) });
                     }
                     Err(error) => refusal = error,
@@ -103,7 +103,7 @@ impl Scratch {
         let path = self.root().join(name_of_fork(session));
         self.make_anew()?;
         let own = Some(Rc::new(make(&path)?));
-        let held = Held { root: self.held.borrow().root.clone(), own };
+        let held = LockedDirectories { root: self.held.borrow().root.clone(), own };
         Ok(Self { path, held: RefCell::new(held) })
     }
 
@@ -251,16 +251,16 @@ pub(crate) fn open_both_ways(path: &Path) -> io::Result<OwnedFd> {
 /// where permissions cannot be changed; without one, they run as the user who owns the
 /// pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Openness {
+pub(crate) enum PipeAccess {
     Open,
     Closed,
 }
 
 /// Creates a FIFO to which only this process writes.
-pub(crate) fn make_orders(path: &Path, openness: Openness) -> io::Result<OwnedFd> {
+pub(crate) fn make_orders(path: &Path, pipe_access: PipeAccess) -> io::Result<OwnedFd> {
     make_fifo(path)?;
     let orders = open_both_ways(path)?;
-    if openness == Openness::Closed {
+    if pipe_access == PipeAccess::Closed {
         rustix::fs::chmod(path, Mode::RUSR)?;
         give_away(path, Mode::RUSR | Mode::RGRP | Mode::ROTH)?;
     }
@@ -272,11 +272,11 @@ pub(crate) fn make_orders(path: &Path, openness: Openness) -> io::Result<OwnedFd
 pub(crate) fn name_orders_again(
     path: &Path,
     orders: &OwnedFd,
-    openness: Openness,
+    pipe_access: PipeAccess,
 ) -> io::Result<Option<OwnedFd>> {
-    match openness {
-        Openness::Open => name_again(path, orders).map(|()| None),
-        Openness::Closed => make_orders(path, openness).map(Some),
+    match pipe_access {
+        PipeAccess::Open => name_again(path, orders).map(|()| None),
+        PipeAccess::Closed => make_orders(path, pipe_access).map(Some),
     }
 }
 
@@ -369,8 +369,8 @@ enum Name {
 
 /// Creates a FIFO that others can write to. A closed one can be read only by this process,
 /// because a kernel's reports are for no other: it becomes visible only when that holds.
-fn make_inbox(path: &Path, openness: Openness) -> io::Result<OwnedFd> {
-    if openness == Openness::Open {
+fn make_inbox(path: &Path, pipe_access: PipeAccess) -> io::Result<OwnedFd> {
+    if pipe_access == PipeAccess::Open {
         make_fifo(path)?;
         return open_both_ways(path);
     }
@@ -385,8 +385,8 @@ fn make_inbox(path: &Path, openness: Openness) -> io::Result<OwnedFd> {
 }
 
 impl Inbox {
-    pub(crate) fn create(path: PathBuf, openness: Openness) -> io::Result<Self> {
-        let fd = make_inbox(&path, openness)?;
+    pub(crate) fn create(path: PathBuf, pipe_access: PipeAccess) -> io::Result<Self> {
+        let fd = make_inbox(&path, pipe_access)?;
         Ok(Self { fd, path, name: Name::Itself, others: Vec::new() })
     }
 
@@ -421,14 +421,14 @@ impl Inbox {
     ///
     /// In a sandbox no link leads to this process: there a second FIFO takes the name, and
     /// both are read. It has to be watched, too.
-    pub(crate) fn name_again(&mut self, openness: Openness) -> io::Result<()> {
-        match openness {
-            Openness::Open => {
+    pub(crate) fn name_again(&mut self, pipe_access: PipeAccess) -> io::Result<()> {
+        match pipe_access {
+            PipeAccess::Open => {
                 name_again(&self.path, &self.fd)?;
                 self.name = Name::Link(rustix::fs::lstat(&self.path)?.st_ino);
             }
-            Openness::Closed => {
-                let fresh = make_inbox(&self.path, openness)?;
+            PipeAccess::Closed => {
+                let fresh = make_inbox(&self.path, pipe_access)?;
                 self.others.push(std::mem::replace(&mut self.fd, fresh));
             }
         }
@@ -557,7 +557,7 @@ mod tests {
             let scratch = Scratch { path, held: RefCell::default() };
             for _ in 0..2 {
                 let made = scratch.subdirectory("b").unwrap();
-                let inbox = Inbox::create(made.join("s"), Openness::Open).unwrap();
+                let inbox = Inbox::create(made.join("s"), PipeAccess::Open).unwrap();
                 assert!(!inbox.is_unlinked());
                 std::fs::remove_dir_all(&root).unwrap();
                 assert!(inbox.is_unlinked());
@@ -569,8 +569,8 @@ mod tests {
     fn the_name_of_an_inbox_goes_before_its_reader_and_a_successors_stays() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
-        let first = Inbox::create(path.clone(), Openness::Open).unwrap();
-        let second = Inbox::create(path.clone(), Openness::Closed).unwrap();
+        let first = Inbox::create(path.clone(), PipeAccess::Open).unwrap();
+        let second = Inbox::create(path.clone(), PipeAccess::Closed).unwrap();
         drop(first);
         assert!(path.exists());
         drop(second);

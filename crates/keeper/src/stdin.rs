@@ -38,12 +38,12 @@ pub(crate) struct Stdin {
     is_full: bool,
     /// The last question to the kernel about the run.
     question: Question,
-    inquiry: Inquiry,
+    inquiry: InputQuestion,
 }
 
 /// Whether the kernel has been asked if the run waits for input and has not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Inquiry {
+enum InputQuestion {
     None,
     Asked,
 }
@@ -66,17 +66,17 @@ impl Stdin {
             is_complete: false,
             fifo: Fifo::None,
             is_full: false,
-            inquiry: Inquiry::None,
+            inquiry: InputQuestion::None,
             question: Question::default(),
         }
     }
 
     /// Returns the next question to the kernel, unless one is pending.
     pub(crate) fn inquire(&mut self) -> Option<Question> {
-        if self.inquiry == Inquiry::Asked {
+        if self.inquiry == InputQuestion::Asked {
             return None;
         }
-        self.inquiry = Inquiry::Asked;
+        self.inquiry = InputQuestion::Asked;
         self.question = self.question.next();
         Some(self.question)
     }
@@ -86,13 +86,13 @@ impl Stdin {
     pub(crate) fn takes_answer(&mut self, question: Question) -> bool {
         let is_open = self.is_asked() && self.question == question;
         if is_open {
-            self.inquiry = Inquiry::None;
+            self.inquiry = InputQuestion::None;
         }
         is_open
     }
 
     pub(crate) fn is_asked(&self) -> bool {
-        self.inquiry == Inquiry::Asked
+        self.inquiry == InputQuestion::Asked
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -129,7 +129,7 @@ impl Stdin {
     }
 
     pub(crate) fn push(&mut self, bytes: Vec<u8>, is_last: bool) {
-        self.inquiry = Inquiry::None;
+        self.inquiry = InputQuestion::None;
         if self.unsent.is_empty() {
             self.unsent = bytes.into();
         } else {

@@ -11,7 +11,7 @@
 
 use crate::processes::PipeId;
 use crate::reactor::{Interest, Reactor};
-use crate::scratch::{Openness, allow_writing_only, hidden_name, make_fifo, name_again};
+use crate::scratch::{PipeAccess, allow_writing_only, hidden_name, make_fifo, name_again};
 use crate::source::{Pipe, Source};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -118,13 +118,13 @@ impl Stream {
     /// Gives the pipe its name again, in a directory that was created anew. In a sandbox
     /// no link leads to this process: a run that has the pipe goes on with it, and the next
     /// one gets another.
-    pub(crate) fn name_again(&mut self, openness: Openness) -> io::Result<()> {
-        match openness {
-            Openness::Open => {
+    pub(crate) fn name_again(&mut self, pipe_access: PipeAccess) -> io::Result<()> {
+        match pipe_access {
+            PipeAccess::Open => {
                 name_again(&self.path, &self.fd)?;
                 self.at_path = Name::Link;
             }
-            Openness::Closed => self.at_path = Name::Gone,
+            PipeAccess::Closed => self.at_path = Name::Gone,
         }
         Ok(())
     }

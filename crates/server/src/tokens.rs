@@ -56,7 +56,7 @@ pub struct TokenLimits {
 #[derive(Debug)]
 pub struct Tokens {
     root: PathBuf,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<KnownTokens>>,
     reading: Arc<TokenReader>,
 }
 
@@ -70,7 +70,7 @@ struct TokenReader {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownTokens {
     owner: Option<[u8; 32]>,
     grants: Vec<Grant>,
     as_of: [Option<Version>; 2],
@@ -265,7 +265,7 @@ impl Tokens {
 
 impl TokenReader {
     /// Reads the files again if they have changed.
-    fn refresh(&self, root: &Path, known: &Mutex<Known>) {
+    fn refresh(&self, root: &Path, known: &Mutex<KnownTokens>) {
         let _at_work = lock(&self.at_work);
         // Watched before they are read, so that no later change is missed.
         let changes = self.changes.get_or_init(|| Changes::of(root, [OWNER_FILE, GRANTS_FILE]));
@@ -273,7 +273,7 @@ impl TokenReader {
         let (owner, grants) = (root.join(OWNER_FILE), root.join(GRANTS_FILE));
         let as_of = [Version::of(&owner), Version::of(&grants)];
         let freshness = Freshness::new(seen, now);
-        let is_same = |known: &Known| as_of == known.as_of && known.owner.is_some();
+        let is_same = |known: &KnownTokens| as_of == known.as_of && known.owner.is_some();
         if is_same(&lock(known)) {
             lock(known).freshness = freshness;
             return;
@@ -283,7 +283,7 @@ impl TokenReader {
             tracing::error!(%error, "only the owner's token is known");
             Vec::new()
         });
-        *lock(known) = Known { owner, grants, as_of, freshness };
+        *lock(known) = KnownTokens { owner, grants, as_of, freshness };
     }
 }
 

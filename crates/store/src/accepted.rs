@@ -19,16 +19,16 @@ const LENGTH: usize = 42;
 #[derive(Debug)]
 pub struct Accepted {
     file: File,
-    marks: Marks,
+    marks: RunMarks,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct RunMarks {
     pub(crate) floor: RunNo,
     pub(crate) last: RunNo,
 }
 
-impl Marks {
+impl RunMarks {
     /// Reads the file; `None` if there is none in our format.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(path).ok()?;
@@ -41,7 +41,7 @@ impl Accepted {
     /// Opens the file. `last` is the last run that other files mention.
     pub(crate) fn open(path: &Path, last: RunNo) -> io::Result<Self> {
         // Without this file, lost runs are unknown.
-        let found = Marks::read(path).unwrap_or(Marks { floor: last, last });
+        let found = RunMarks::read(path).unwrap_or(RunMarks { floor: last, last });
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = File::from(rustix::fs::open(path, flags, PRIVATE_FILE)?);
         let mut accepted = Self { file, marks: found };
@@ -77,7 +77,7 @@ impl Accepted {
 
     fn write(&self) -> io::Result<()> {
         let mut text = [0; LENGTH];
-        let Marks { floor, last } = self.marks;
+        let RunMarks { floor, last } = self.marks;
         writeln!(&mut text[..], "{:020} {:020}", floor.0, last.0)?;
         self.file.write_all_at(&text, 0)
     }

@@ -121,11 +121,11 @@ pub struct History {
     /// Expected length of the next line, judging by the last ones.
     expected: u64,
     /// Full lines of which the file has the short form.
-    owed: Vec<Owed>,
+    owed: Vec<UnwrittenLine>,
 }
 
 #[derive(Debug)]
-struct Owed {
+struct UnwrittenLine {
     run: RunNo,
     line: Vec<u8>,
 }
@@ -167,7 +167,7 @@ impl History {
             let form = serde_json::to_vec(&form).ok()?;
             ((form.len() as u64) < room).then_some(form)
         });
-        let whole = Owed { run: entry.run, line: [&line[..], b"\n"].concat() };
+        let whole = UnwrittenLine { run: entry.run, line: [&line[..], b"\n"].concat() };
         match short {
             Some(short) => {
                 // The next line of this length should find room.
@@ -369,7 +369,7 @@ fn short_forms(entry: &Entry) -> impl Iterator<Item = Entry> {
 }
 
 /// Returns the full form of a line, if the line is a short form.
-fn whole<'a>(line: &'a [u8], owed: &'a [Owed]) -> &'a [u8] {
+fn whole<'a>(line: &'a [u8], owed: &'a [UnwrittenLine]) -> &'a [u8] {
     if owed.is_empty() {
         return line;
     }

@@ -21,7 +21,7 @@ const SLACK: usize = KEPT / 4;
 
 /// The run that a key was used for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keyed {
+pub struct KeyedRun {
     pub run: RunNo,
     /// Digest of everything that defines the request.
     pub digest: String,
@@ -38,7 +38,7 @@ struct Line {
 pub struct Keys {
     path: PathBuf,
     file: Option<File>,
-    known: BTreeMap<String, Keyed>,
+    known: BTreeMap<String, KeyedRun>,
     /// The file's last line is incomplete.
     is_torn: bool,
 }
@@ -49,14 +49,14 @@ impl Keys {
         let text = std::fs::read(&path).unwrap_or_default();
         let lines = text.split(|b| *b == b'\n').filter_map(|l| serde_json::from_slice(l).ok());
         let known = lines
-            .map(|line: Line| (line.key, Keyed { run: line.run, digest: line.digest }))
+            .map(|line: Line| (line.key, KeyedRun { run: line.run, digest: line.digest }))
             .collect();
         let is_torn = text.last().is_some_and(|b| *b != b'\n');
         Self { path, file: None, known, is_torn }
     }
 
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Keyed> {
+    pub fn get(&self, key: &str) -> Option<&KeyedRun> {
         self.known.get(key)
     }
 
@@ -70,7 +70,7 @@ impl Keys {
     ///
     /// # Errors
     /// When a write fails; then the key is not recorded.
-    pub fn record(&mut self, key: String, keyed: Keyed) -> io::Result<()> {
+    pub fn record(&mut self, key: String, keyed: KeyedRun) -> io::Result<()> {
         let line = line(&key, &keyed)?;
         self.open()?.write_all(&line)?;
         self.known.insert(key, keyed);
@@ -117,7 +117,7 @@ impl Keys {
     }
 }
 
-fn line(key: &str, keyed: &Keyed) -> io::Result<Vec<u8>> {
+fn line(key: &str, keyed: &KeyedRun) -> io::Result<Vec<u8>> {
     let (key, digest) = (key.to_owned(), keyed.digest.clone());
     let mut line = serde_json::to_vec(&Line { key, run: keyed.run, digest })?;
     line.push(b'\n');
@@ -128,8 +128,8 @@ fn line(key: &str, keyed: &Keyed) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn keyed(run: u64) -> Keyed {
-        Keyed { run: RunNo(run), digest: format!("{run:016x}") }
+    fn keyed(run: u64) -> KeyedRun {
+        KeyedRun { run: RunNo(run), digest: format!("{run:016x}") }
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub use directory::{
 };
 pub use fingerprint::Fingerprint;
 pub use history::{Entry, History};
-pub use keys::{Keyed, Keys};
+pub use keys::{KeyedRun, Keys};
 pub use local::LocalPlace;
 pub use manifest::{BundledKernel, FORMAT, Manifest, part};
 pub use metadata::{

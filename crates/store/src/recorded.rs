@@ -1,6 +1,6 @@
 //! Runs of which only the files are left.
 
-use crate::accepted::{Accepted, Marks};
+use crate::accepted::{Accepted, RunMarks};
 use crate::atomic;
 use crate::directory::Directory;
 use crate::history::Entry;
@@ -198,7 +198,7 @@ impl Directory {
         if let Some(why) = self.cancelled_run(run) {
             return Absence::Cancelled(why);
         }
-        let last = Marks::read(&self.accepted_path()).map(|marks| marks.last);
+        let last = RunMarks::read(&self.accepted_path()).map(|marks| marks.last);
         if run == RunNo(0) || last.is_some_and(|last| run > last) {
             Absence::Never
         } else if self.lost_runs().contains(&run) {
@@ -212,7 +212,7 @@ impl Directory {
     /// newest of them, oldest first. In a live session, these include the active runs.
     #[must_use]
     pub fn lost_runs(&self) -> Vec<RunNo> {
-        let Some(marks) = Marks::read(&self.accepted_path()) else {
+        let Some(marks) = RunMarks::read(&self.accepted_path()) else {
             return Vec::new();
         };
         let known: BTreeSet<RunNo> = self.history().runs().into_iter().collect();

@@ -11,5 +11,5 @@ pub mod render;
 pub mod watch;
 mod width;
 
-pub use emulator::{Emulator, Fed, HISTORY_LINES, Modes};
+pub use emulator::{Emulator, FeedResult, HISTORY_LINES, Modes};
 pub use keys::{KeyError, encode, named, paste};

@@ -96,7 +96,7 @@ fn has_no_room(error: &io::Error) -> bool {
 
 /// The context of errors: the store and its terms.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct ErrorContext {
     /// The URL, without anything that may be secret.
     pub(crate) place: String,
     /// "bucket" or "container".
@@ -107,7 +107,7 @@ pub(crate) struct Told {
     pub(crate) has_credentials: bool,
 }
 
-impl Told {
+impl ErrorContext {
     pub(crate) fn timed_out(&self) -> VaultError {
         VaultError::Unreachable { place: self.place.clone(), why: "it does not answer".to_owned() }
     }
@@ -222,8 +222,8 @@ fn reason(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn told() -> Told {
-        Told {
+    fn told() -> ErrorContext {
+        ErrorContext {
             place: "s3://bucket/x".to_owned(),
             container: "bucket",
             hint: "set something",

@@ -69,7 +69,7 @@ pub fn check_url(url: &str) -> Result<()> {
 
 /// A session with saves in the store.
 #[derive(Debug)]
-pub struct Kept {
+pub struct StoredSession {
     pub session: SessionId,
     /// The last save, or the error in reading it.
     pub latest: Result<Save>,
@@ -117,7 +117,7 @@ impl Vault {
     ///
     /// # Errors
     /// When there is no save, or it cannot be downloaded: then nothing has changed.
-    pub fn take(&self, session: &SessionId, host: &str, to: &Path) -> Result<Taken> {
+    pub fn take(&self, session: &SessionId, host: &str, to: &Path) -> Result<Takeover> {
         self.runtime.block_on(self.place.take(session, host, to))
     }
 
@@ -125,7 +125,7 @@ impl Vault {
     ///
     /// # Errors
     /// When the store refuses.
-    pub fn give_back(&self, session: &SessionId, taken: &Taken) -> Result<()> {
+    pub fn give_back(&self, session: &SessionId, taken: &Takeover) -> Result<()> {
         self.runtime.block_on(self.place.give_back(session, taken))
     }
 
@@ -159,7 +159,7 @@ impl Vault {
     ///
     /// # Errors
     /// When the store cannot be asked.
-    pub fn list(&self) -> Result<Vec<Kept>> {
+    pub fn list(&self) -> Result<Vec<StoredSession>> {
         self.runtime.block_on(self.place.list())
     }
 }
@@ -206,7 +206,7 @@ pub struct NewSave<'a> {
 
 /// A session that was taken over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Taken {
+pub struct Takeover {
     pub save: Save,
     /// The epoch to pass with each save from now on.
     pub epoch: u64,
@@ -226,7 +226,7 @@ struct Record<'a> {
 }
 
 /// A pointer, with the version that was read.
-struct Read {
+struct VersionedPointer {
     pointer: Pointer,
     version: UpdateVersion,
 }
@@ -286,7 +286,7 @@ impl Place {
         }
     }
 
-    async fn take(&self, session: &SessionId, host: &str, to: &Path) -> Result<Taken> {
+    async fn take(&self, session: &SessionId, host: &str, to: &Path) -> Result<Takeover> {
         let missing = || VaultError::NotFound { place: self.told.place.clone() };
         // Makes no lock if there is no session.
         self.pointer(session).await?.ok_or_else(missing)?;
@@ -299,9 +299,9 @@ impl Place {
             })
             .await?;
         let epoch = pointer.holder.map_or(0, |holder| holder.epoch);
-        let taken = Taken { save: pointer.latest.save, epoch, before: had };
+        let taken = Takeover { save: pointer.latest.save, epoch, before: had };
         match self.get(session, to).await {
-            Ok(save) => Ok(Taken { save, ..taken }),
+            Ok(save) => Ok(Takeover { save, ..taken }),
             Err(error) => {
                 let _ = self.give_back(session, &taken).await;
                 Err(error)
@@ -309,7 +309,7 @@ impl Place {
         }
     }
 
-    async fn give_back(&self, session: &SessionId, taken: &Taken) -> Result<()> {
+    async fn give_back(&self, session: &SessionId, taken: &Takeover) -> Result<()> {
         let missing = || VaultError::NotFound { place: self.told.place.clone() };
         let decide = |before: Option<&Pointer>| {
             let before = before.ok_or_else(missing)?;
@@ -361,7 +361,7 @@ impl Place {
         self.store.put_opts(key, pointer.write().into(), options).await.map(|_| ())
     }
 
-    async fn pointer(&self, session: &SessionId) -> Result<Option<Read>> {
+    async fn pointer(&self, session: &SessionId) -> Result<Option<VersionedPointer>> {
         let key = self.session(session).join(POINTER);
         let read = async {
             let object = self.store.get(&key).await?;
@@ -376,7 +376,7 @@ impl Place {
         };
         match self.bounded(read).await {
             Ok(Some((bytes, version))) => {
-                Ok(Some(Read { pointer: Pointer::read(&bytes)?, version }))
+                Ok(Some(VersionedPointer { pointer: Pointer::read(&bytes)?, version }))
             }
             Ok(None) => Err(VaultError::Damaged("the pointer is too long")),
             Err(VaultError::NotFound { .. }) => Ok(None),
@@ -420,7 +420,7 @@ impl Place {
         Ok(())
     }
 
-    async fn list(&self) -> Result<Vec<Kept>> {
+    async fn list(&self) -> Result<Vec<StoredSession>> {
         let found = match self.bounded(self.store.list_with_delimiter(Some(self.prefix()))).await {
             Ok(found) => found,
             Err(VaultError::NotFound { .. }) => return Ok(Vec::new()),
@@ -432,10 +432,12 @@ impl Place {
         let mut kept = Vec::new();
         for session in sessions {
             match self.pointer(&session).await {
-                Ok(Some(read)) => kept.push(Kept { session, latest: Ok(read.pointer.latest.save) }),
+                Ok(Some(read)) => {
+                    kept.push(StoredSession { session, latest: Ok(read.pointer.latest.save) })
+                }
                 // An upload that never became a save.
                 Ok(None) => {}
-                Err(error) => kept.push(Kept { session, latest: Err(error) }),
+                Err(error) => kept.push(StoredSession { session, latest: Err(error) }),
             }
         }
         Ok(kept)

@@ -1,7 +1,7 @@
 //! The location of a store: a URL and the settings from the environment.
 
 use crate::VaultError;
-use crate::error::Told;
+use crate::error::ErrorContext;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
@@ -31,7 +31,7 @@ const REQUEST: Duration = Duration::from_secs(120);
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn ObjectStore>,
     prefix: Key,
-    pub(crate) told: Told,
+    pub(crate) told: ErrorContext,
     /// The directory, if the store is on this machine's disk.
     pub(crate) directory: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ impl Place {
         let prefix = Key::from_absolute_path(&directory).map_err(|error| bad(error.to_string()))?;
         // A reported save has to survive a power cut.
         let store = LocalFileSystem::new().with_fsync(true);
-        let told = Told {
+        let told = ErrorContext {
             place: text.to_owned(),
             container: "directory",
             hint: "",
@@ -70,7 +70,7 @@ impl Place {
         service: &Service,
         build: fn(&Url, &Variables) -> object_store::Result<Arc<dyn ObjectStore>>,
     ) -> Result<Self, VaultError> {
-        let told = Told {
+        let told = ErrorContext {
             place: text.to_owned(),
             container: service.container,
             hint: service.hint,

@@ -41,7 +41,7 @@ pub(super) enum RelayEnd {
 
 /// The subject of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum CallKind {
     Output,
     Input,
     Result,
@@ -53,7 +53,7 @@ pub(super) struct Relay<'a> {
     run: RunNo,
     detach_key: u8,
     read: ReadOutput,
-    calls: Vec<(u64, Asked)>,
+    calls: Vec<(u64, CallKind)>,
     unsent: VecDeque<u8>,
     /// How many bytes of it are on their way.
     sent: usize,
@@ -115,8 +115,8 @@ impl<'a> Relay<'a> {
         let (run, max_output) = (self.run, 0);
         // Requested at the start: unread input is only known at the very end.
         let result = Request::Result { run, max_output, patience_ms: None, until_input: false };
-        self.ask(result, Asked::Result)?;
-        self.ask(Request::Output(self.read), Asked::Output)?;
+        self.ask(result, CallKind::Result)?;
+        self.ask(Request::Output(self.read), CallKind::Output)?;
         let mut keys = vec![0; CHUNK];
         loop {
             while let Some(reply) = self.client.next_reply()? {
@@ -156,7 +156,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    fn ask(&mut self, request: Request, asked: Asked) -> anyhow::Result<()> {
+    fn ask(&mut self, request: Request, asked: CallKind) -> anyhow::Result<()> {
         let call = self.client.ask(request)?;
         self.calls.push((call, asked));
         Ok(())
@@ -168,7 +168,7 @@ impl<'a> Relay<'a> {
         let keys = &keys[..end.unwrap_or(keys.len())];
         // A run that has not begun has no terminal to turn Ctrl-C into a signal.
         if self.read.known == Some(RunPhase::Queued) && keys.contains(&3) {
-            self.ask(Request::Interrupt { run: Some(self.run), call: None }, Asked::Other)?;
+            self.ask(Request::Interrupt { run: Some(self.run), call: None }, CallKind::Other)?;
         } else {
             self.unsent.extend(keys);
         }
@@ -182,14 +182,14 @@ impl<'a> Relay<'a> {
         }
         let bytes: Vec<u8> = self.unsent.iter().copied().take(CHUNK).collect();
         self.sent = bytes.len();
-        self.ask(Request::Input { run: self.run, bytes, eof: false }, Asked::Input)
+        self.ask(Request::Input { run: self.run, bytes, eof: false }, CallKind::Input)
     }
 
     fn pass_on_size(&mut self) -> anyhow::Result<()> {
         let size = console::size();
         if size != self.size {
             self.size = size;
-            self.ask(Request::Resize { run: self.run, size }, Asked::Other)?;
+            self.ask(Request::Resize { run: self.run, size }, CallKind::Other)?;
         }
         Ok(())
     }
@@ -208,7 +208,7 @@ impl<'a> Relay<'a> {
         };
         let (_, asked) = self.calls.remove(at);
         match (asked, reply.outcome) {
-            (Asked::Output, Ok(Answer::Output(view))) => {
+            (CallKind::Output, Ok(Answer::Output(view))) => {
                 let bytes = view.stdout;
                 output::all(&mut io::stdout().lock(), &bytes)?;
                 self.last = bytes.last().copied().or(self.last);
@@ -218,11 +218,11 @@ impl<'a> Relay<'a> {
                 self.read.known = Some(view.phase.min(RunPhase::Running));
                 self.is_shown = view.phase >= RunPhase::Exited && bytes.is_empty();
                 if !self.is_shown {
-                    self.ask(Request::Output(self.read), Asked::Output)?;
+                    self.ask(Request::Output(self.read), CallKind::Output)?;
                 }
                 Ok(self.finished())
             }
-            (Asked::Input, outcome) => {
+            (CallKind::Input, outcome) => {
                 let sent = std::mem::take(&mut self.sent);
                 let is_taken = match outcome {
                     Ok(_) => true,
@@ -234,13 +234,15 @@ impl<'a> Relay<'a> {
                 }
                 Ok(None)
             }
-            (Asked::Result, Ok(Answer::Completed(done))) => {
+            (CallKind::Result, Ok(Answer::Completed(done))) => {
                 self.done = Some(done);
                 Ok(self.finished())
             }
-            (Asked::Output | Asked::Result, Err(failure)) => Ok(Some(RelayEnd::Cancelled(failure))),
-            (Asked::Other, _) => Ok(None),
-            (Asked::Output | Asked::Result, Ok(_)) => bail!(ClientError::Unexpected),
+            (CallKind::Output | CallKind::Result, Err(failure)) => {
+                Ok(Some(RelayEnd::Cancelled(failure)))
+            }
+            (CallKind::Other, _) => Ok(None),
+            (CallKind::Output | CallKind::Result, Ok(_)) => bail!(ClientError::Unexpected),
         }
     }
 }

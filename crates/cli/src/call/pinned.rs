@@ -26,7 +26,7 @@ pub(super) async fn connect(
     let expected = CertificateDer::from_pem_file(certificate)
         .with_context(|| format!("cannot read the server's certificate {shown}"))?;
     let provider = Arc::new(crypto::ring::default_provider());
-    let pinned = Pinned { expected, provider: provider.clone() };
+    let pinned = PinnedCertificate { expected, provider: provider.clone() };
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()
@@ -39,12 +39,12 @@ pub(super) async fn connect(
 }
 
 #[derive(Debug)]
-struct Pinned {
+struct PinnedCertificate {
     expected: CertificateDer<'static>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedCertificate {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -5,7 +5,7 @@ use crate::workspace::Place;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use serde::Serialize;
-use sessile_files::{FileError, Inside, Kind, Replace, Root, Unpacked, Writing};
+use sessile_files::{FileError, Kind, RelativePath, Replace, Root, Unpacked, Writing};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(crate) struct Cp {
 /// One end of a copy.
 struct End {
     root: Root,
-    path: Inside,
+    path: RelativePath,
 }
 
 /// What was copied.
@@ -119,7 +119,7 @@ fn source(settings: &Settings, text: &str) -> anyhow::Result<End> {
 /// Returns the end for a path of this machine without links.
 fn on_this_machine(real: &Path) -> anyhow::Result<End> {
     let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else {
-        return Ok(End { root: Root::open(real)?, path: Inside::default() });
+        return Ok(End { root: Root::open(real)?, path: RelativePath::default() });
     };
     let root = Root::open(folder)?;
     let path = root.path(name.as_bytes())?;

@@ -4,7 +4,7 @@ use crate::workspace::Place;
 use crate::{display, output};
 use anyhow::ensure;
 use clap::{Args, Subcommand};
-use sessile_files::{Entry, Inside, Replace, Root, Writing};
+use sessile_files::{Entry, RelativePath, Replace, Root, Writing};
 use sessile_gateway::answer::FileEntry;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -172,7 +172,7 @@ fn new_path(settings: &Settings, place: &str, to: &str) -> anyhow::Result<String
 /// The beginning of a session's id.
 const SESSION: &str = "sess_";
 
-fn list(root: &Root, path: &Inside, depth: u32, json: bool) -> anyhow::Result<()> {
+fn list(root: &Root, path: &RelativePath, depth: u32, json: bool) -> anyhow::Result<()> {
     let mut entries: Vec<Entry> = Vec::new();
     root.list(path, depth, |entry| {
         entries.push(entry);
@@ -182,7 +182,7 @@ fn list(root: &Root, path: &Inside, depth: u32, json: bool) -> anyhow::Result<()
     Form::of_stdout(json).print(|| &entries, |page| display::files::list(&entries, page))
 }
 
-fn cat(root: &Root, path: &Inside) -> anyhow::Result<()> {
+fn cat(root: &Root, path: &RelativePath) -> anyhow::Result<()> {
     let mut file = root.read(path)?.file;
     let mut piece = vec![0; PIECE];
     loop {
@@ -193,7 +193,7 @@ fn cat(root: &Root, path: &Inside) -> anyhow::Result<()> {
     }
 }
 
-fn put(root: &Root, path: &Inside, parents: bool) -> anyhow::Result<()> {
+fn put(root: &Root, path: &RelativePath, parents: bool) -> anyhow::Result<()> {
     let writing = Writing { mode: None, parents, replace: Replace::Yes, modified: None };
     let mut draft = root.write(path, writing)?;
     let mut piece = vec![0; PIECE];

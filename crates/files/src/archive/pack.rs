@@ -1,7 +1,7 @@
 //! Packs a tree, or one file, as a tar.
 
 use crate::entry::{Entry, Kind};
-use crate::path::Inside;
+use crate::path::RelativePath;
 use crate::root::Root;
 use crate::{FileError, Result};
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ impl Root {
     ///
     /// # Errors
     /// When the path does not exist, or the archive cannot be written.
-    pub fn pack(&self, path: &Inside, into: impl Write) -> Result<()> {
+    pub fn pack(&self, path: &RelativePath, into: impl Write) -> Result<()> {
         let mut builder = Builder::new(into);
         let whole = self.stat(path)?;
         let wrong = |source| FileError::Io { path: path.to_string(), source };
@@ -37,7 +37,7 @@ impl Root {
                 outcome.map_err(wrong)?;
             }
             Kind::File | Kind::Symlink => {
-                let name = Inside::default().join(path.name());
+                let name = RelativePath::default().join(path.name());
                 self.append(&mut builder, &whole, &name).map_err(wrong)?;
             }
             Kind::Other => return Err(FileError::NotAFile(path.to_string())),
@@ -49,7 +49,7 @@ impl Root {
         &self,
         builder: &mut Builder<impl Write>,
         entry: &Entry,
-        name: &Inside,
+        name: &RelativePath,
     ) -> io::Result<()> {
         let name = Path::new(name.os());
         let mut header = Header::new_gnu();

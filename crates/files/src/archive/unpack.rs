@@ -4,7 +4,7 @@
 //! reported: a project has a few such links (a virtual environment's `python`), and its
 //! other files are still wanted.
 
-use crate::path::Inside;
+use crate::path::RelativePath;
 use crate::root::Root;
 use crate::writing::{Replace, Writing};
 use crate::{FileError, Result};
@@ -41,7 +41,7 @@ pub struct Skipped {
 }
 
 impl Unpacked {
-    fn skip(&mut self, path: &Inside, reason: &'static str) {
+    fn skip(&mut self, path: &RelativePath, reason: &'static str) {
         self.skipped_count += 1;
         if self.skipped.len() < TOLD {
             self.skipped.push(Skipped { path: path.bytes().to_vec(), reason });
@@ -56,7 +56,7 @@ impl Root {
     /// # Errors
     /// When it is not a tar, has a name that leads out, or there is no room; the entries
     /// before that stay.
-    pub fn unpack(&self, path: &Inside, from: impl Read) -> Result<Unpacked> {
+    pub fn unpack(&self, path: &RelativePath, from: impl Read) -> Result<Unpacked> {
         self.unpack_telling(path, from, &mut |_| ())
     }
 
@@ -66,7 +66,7 @@ impl Root {
     /// As [`Root::unpack`].
     pub fn unpack_telling(
         &self,
-        path: &Inside,
+        path: &RelativePath,
         from: impl Read,
         tell: &mut dyn FnMut(&Unpacked),
     ) -> Result<Unpacked> {
@@ -91,7 +91,7 @@ impl Root {
         Ok(unpacking.told)
     }
 
-    fn set_mode(&self, directory: &Inside, mode: u32) -> Result<()> {
+    fn set_mode(&self, directory: &RelativePath, mode: u32) -> Result<()> {
         let found = self.directory(directory)?;
         let opened = Self::reopen(&found, OFlags::RDONLY | OFlags::DIRECTORY, directory)?;
         rustix::fs::fchmod(opened, Mode::from_raw_mode(mode))
@@ -101,10 +101,10 @@ impl Root {
 
 struct Unpacking<'a> {
     root: &'a Root,
-    base: &'a Inside,
+    base: &'a RelativePath,
     told: Unpacked,
     /// Directories that get other permissions at the end.
-    directories: BTreeMap<Inside, u32>,
+    directories: BTreeMap<RelativePath, u32>,
     piece: Vec<u8>,
     tell: &'a mut dyn FnMut(&Unpacked),
 }
@@ -131,24 +131,24 @@ impl Unpacking<'_> {
         }
     }
 
-    fn inside(&self, name: &[u8]) -> Result<Inside> {
-        let name = Inside::parse(name, Path::new("/nothing is absolute"));
+    fn inside(&self, name: &[u8]) -> Result<RelativePath> {
+        let name = RelativePath::parse(name, Path::new("/nothing is absolute"));
         let name = name.map_err(|error| FileError::BadArchive(error.to_string()))?;
         Ok(name.below(self.base))
     }
 
-    fn leave_out(&mut self, path: &Inside, reason: &'static str) -> Result<()> {
+    fn leave_out(&mut self, path: &RelativePath, reason: &'static str) -> Result<()> {
         self.told.skip(path, reason);
         Ok(())
     }
 
-    fn make_room(&self, path: &Inside) -> Result<()> {
+    fn make_room(&self, path: &RelativePath) -> Result<()> {
         let (above, _) = path.split()?;
         self.root.make_all(&above)?;
         Ok(())
     }
 
-    fn directory(&mut self, path: Inside, mode: u32) -> Result<()> {
+    fn directory(&mut self, path: RelativePath, mode: u32) -> Result<()> {
         if path == *self.base {
             return Ok(());
         }
@@ -159,7 +159,12 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    fn file(&mut self, path: &Inside, mode: u32, content: &mut Entry<'_, impl Read>) -> Result<()> {
+    fn file(
+        &mut self,
+        path: &RelativePath,
+        mode: u32,
+        content: &mut Entry<'_, impl Read>,
+    ) -> Result<()> {
         let modified = content.header().mtime().ok().and_then(|time| i64::try_from(time).ok());
         self.make_room(path)?;
         let writing = Writing { mode: Some(mode), parents: false, replace: Replace::Yes, modified };
@@ -185,7 +190,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    fn symlink(&mut self, path: &Inside, target: Option<&[u8]>) -> Result<()> {
+    fn symlink(&mut self, path: &RelativePath, target: Option<&[u8]>) -> Result<()> {
         let target = target.unwrap_or_default();
         self.make_room(path)?;
         // The real location of the link: its path may contain links.
@@ -203,7 +208,7 @@ impl Unpacking<'_> {
     }
 
     /// Makes a hard link to an earlier file.
-    fn hard_link(&mut self, path: &Inside, target: Option<&[u8]>) -> Result<()> {
+    fn hard_link(&mut self, path: &RelativePath, target: Option<&[u8]>) -> Result<()> {
         let target = self.inside(target.unwrap_or_default())?;
         self.make_room(path)?;
         let (from, from_name) = self.root.parent(&target)?;

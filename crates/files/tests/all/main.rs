@@ -4,7 +4,7 @@ mod archives;
 mod confinement;
 mod writing;
 
-use sessile_files::{Entry, FileError, Inside, Replace, Root, Writing};
+use sessile_files::{Entry, FileError, RelativePath, Replace, Root, Writing};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ impl Place {
         self.inside.join(name)
     }
 
-    fn path(&self, name: &str) -> Inside {
+    fn path(&self, name: &str) -> RelativePath {
         self.root.path(name.as_bytes()).expect("a path")
     }
 
@@ -48,7 +48,7 @@ impl Place {
 
     fn list(&self, depth: u32) -> Vec<Entry> {
         let mut all = Vec::new();
-        let from = Inside::default();
+        let from = RelativePath::default();
         let listed = self.root.list(&from, depth, |entry| {
             all.push(entry);
             ControlFlow::Continue(())

@@ -19,7 +19,7 @@ pub struct Saved {
     pub as_of_run: RunNo,
     pub kernels: Vec<SavedKernel>,
     /// What could not be saved
-    pub left: Vec<Left>,
+    pub left: Vec<NotCarried>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub files: Option<Files>,
@@ -40,8 +40,7 @@ pub struct SavedKernel {
 
 /// Something that was not saved or restored
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = NotCarried)]
-pub struct Left {
+pub struct NotCarried {
     pub name: String,
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,14 +59,14 @@ pub struct Files {
     /// How many were left out
     pub left_out: u64,
     /// Examples of those
-    pub examples: Vec<Left>,
+    pub examples: Vec<NotCarried>,
     /// Whether they were restored
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub restored: Option<bool>,
 }
 
-impl From<&LeftBehind> for Left {
+impl From<&LeftBehind> for NotCarried {
     fn from(left: &LeftBehind) -> Self {
         let LeftBehind { language, name, reason } = left.clone();
         Self { name, reason, language }
@@ -82,7 +81,7 @@ impl From<&SavedFiles> for Files {
             symlinks: found.symlinks,
             bytes: found.bytes,
             left_out: found.left_out,
-            examples: found.examples.iter().map(Left::from).collect(),
+            examples: found.examples.iter().map(NotCarried::from).collect(),
             restored: None,
         }
     }
@@ -103,7 +102,7 @@ impl Saved {
             bytes: view.bytes,
             as_of_run: view.as_of_run,
             kernels: view.kernels.iter().map(SavedKernel::from).collect(),
-            left: view.left.iter().map(Left::from).collect(),
+            left: view.left.iter().map(NotCarried::from).collect(),
             files: view.files.as_ref().map(Files::from),
             continuity: None,
         }
@@ -126,7 +125,7 @@ pub struct Restored {
     pub as_of_run: RunNo,
     pub kernels: Vec<RestoredKernel>,
     /// What was not restored
-    pub left: Vec<Left>,
+    pub left: Vec<NotCarried>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub files: Option<Files>,
@@ -171,7 +170,7 @@ impl Restored {
             saved_at: manifest.saved_at.clone(),
             as_of_run: as_of.unwrap_or_default(),
             kernels: manifest.kernels.iter().map(RestoredKernel::from).collect(),
-            left: manifest.left.iter().chain(more).map(Left::from).collect(),
+            left: manifest.left.iter().chain(more).map(NotCarried::from).collect(),
             files: files.map(|files| Files { restored: Some(has_files), ..files }),
         }
     }

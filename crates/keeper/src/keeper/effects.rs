@@ -8,7 +8,7 @@ use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
 use super::waiters::WaitsFor;
 use super::{Deadline, Keeper, Lifecycle};
-use crate::absence::Watch;
+use crate::directory_watch::DirectoryWatch;
 use crate::kernels::{LastState, Order, Stdin};
 use crate::privacy::{Kernels, MOMENT, Neighbours, Privacy, REPAIR, When, has_lost_pipe};
 use crate::processes;
@@ -448,7 +448,7 @@ impl Keeper {
         self.clear_checkpoints();
         self.close_left_pipes();
         // If the session's directory was deleted, nothing is written there again.
-        let is_deserted = self.home.watch.as_ref().is_some_and(Watch::finds_nothing);
+        let is_deserted = self.home.watch.as_ref().is_some_and(DirectoryWatch::finds_nothing);
         if !is_deserted {
             self.settle();
             self.records.close(&self.runs);

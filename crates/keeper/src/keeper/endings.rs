@@ -1,7 +1,7 @@
 //! The ends of processes: kernels, copies, workers, and the session itself.
 
 use super::{Keeper, Lifecycle, Live};
-use crate::absence::Watch;
+use crate::directory_watch::DirectoryWatch;
 use crate::kernels::Report;
 use crate::origins;
 use rustix::process::Pid;
@@ -74,7 +74,7 @@ impl Keeper {
     /// Handles a deletion in the session's directory. A session whose directory is gone
     /// can no longer be found, and ends with all that it has started.
     pub(crate) fn look_for_directory(&mut self) {
-        let is_gone = self.home.watch.as_ref().is_some_and(Watch::finds_nothing);
+        let is_gone = self.home.watch.as_ref().is_some_and(DirectoryWatch::finds_nothing);
         if is_gone && self.session.is_open() {
             self.step(Input::Close(Close::End(session::Ending::Asked)));
         }

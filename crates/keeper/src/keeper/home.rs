@@ -1,10 +1,10 @@
 //! A session's boot parameters and the location of its files.
 
-use crate::absence::Watch;
 use crate::confined::Confined;
+use crate::directory_watch::DirectoryWatch;
 use crate::dumps::Dumps;
 use crate::runs::ticks;
-use crate::scratch::{Openness, Scratch};
+use crate::scratch::{PipeAccess, Scratch};
 use rustix::process::Pid;
 use sessile_protocol::Boot;
 use sessile_session::Tick;
@@ -24,7 +24,7 @@ pub(super) struct Home {
     /// The sandbox of the session, if it has one.
     pub(super) confined: Option<Rc<Confined>>,
     /// Tells when the session's directory is gone; none if the system cannot.
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<DirectoryWatch>,
     /// The start of the session's time.
     pub(super) clock: Instant,
     /// The last field, so that it is released last.
@@ -47,7 +47,7 @@ impl Home {
     /// Registers the session for all of the user's programs. If this fails, it is still
     /// found in its sessions directory.
     pub(super) fn register(&self) {
-        let way = self.watch.as_ref().map(Watch::way);
+        let way = self.watch.as_ref().map(DirectoryWatch::way);
         let _ = self.user().register(&self.boot.session, self.directory.path(), way.as_deref());
     }
 
@@ -72,10 +72,10 @@ impl Home {
     }
 
     /// Whether the pipes of kernels are closed to other programs.
-    pub(super) fn openness(&self) -> Openness {
+    pub(super) fn pipe_access(&self) -> PipeAccess {
         match self.confined {
-            Some(_) => Openness::Closed,
-            None => Openness::Open,
+            Some(_) => PipeAccess::Closed,
+            None => PipeAccess::Open,
         }
     }
 

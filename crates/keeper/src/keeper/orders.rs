@@ -7,7 +7,7 @@ use crate::kernels;
 use crate::runs::Run;
 use sessile_protocol::{Answer, Code, Exec, Failure, Language, RunNo, Until};
 use sessile_session::{Refusal, Submission};
-use sessile_store::{Absence, Fingerprint, Keyed};
+use sessile_store::{Absence, Fingerprint, KeyedRun};
 
 /// The client that gave an order, and when it is to be answered.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +116,7 @@ impl Keeper {
             return Ok(());
         };
         let keys = self.records.keys.get_or_insert_with(|| self.home.directory.keys());
-        keys.record(key.clone(), Keyed { run, digest }).map_err(|error| {
+        keys.record(key.clone(), KeyedRun { run, digest }).map_err(|error| {
             let message = format!("the key could not be written down, so nothing was run: {error}");
             Failure::new(Code::Storage, message)
         })

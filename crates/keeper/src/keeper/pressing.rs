@@ -1,7 +1,7 @@
 //! Signals to a kernel whose run should end.
 
 use super::live::{Force, Live};
-use crate::kernels::Pressed;
+use crate::kernels::SignalTarget;
 use crate::processes::{self, Caught};
 use rustix::process::{Pid, Signal};
 use sessile_session::Pressure;
@@ -47,7 +47,7 @@ impl Live {
         processes::signal(&[self.pid], Signal::CONT);
         processes::signal(&work, Signal::CONT);
         if let Some(run) = self.current {
-            let _ = self.kernel.pressed(run, Pressed::Kernel);
+            let _ = self.kernel.pressed(run, SignalTarget::Kernel);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::confined::Confined;
 use crate::kernels::Ended;
 use crate::privacy::Privacy;
 use crate::reactor::Interest;
-use crate::scratch::{LEFT, Openness, Scratch};
+use crate::scratch::{LEFT, PipeAccess, Scratch};
 use crate::source::Source;
 use rustix::io::Errno;
 use sessile_protocol::{Language, RunNo};
@@ -55,14 +55,14 @@ impl Live {
         }
         match confined {
             Some(confined) => self.furnish_inside(confined, &left)?,
-            None => self.kernel.furnish(Openness::Open).map(drop)?,
+            None => self.kernel.furnish(PipeAccess::Open).map(drop)?,
         }
-        let openness = if confined.is_some() { Openness::Closed } else { Openness::Open };
-        self.stdout.name_again(openness)?;
-        self.stderr.name_again(openness)?;
+        let pipe_access = if confined.is_some() { PipeAccess::Closed } else { PipeAccess::Open };
+        self.stdout.name_again(pipe_access)?;
+        self.stderr.name_again(pipe_access)?;
         self.name_streams()?;
         // The last one: it says that all is there.
-        self.reports.name_again(openness)
+        self.reports.name_again(pipe_access)
     }
 
     /// Makes sure that the next run finds its streams.
@@ -78,7 +78,7 @@ impl Live {
         // Kernels that will never see the new one are started again, in a new sandbox.
         confined.show_scratch().inspect_err(|_| confined.sandbox().kill())?;
         confined.sandbox().mount_slate(left)?;
-        let named = self.kernel.furnish(Openness::Closed)?;
+        let named = self.kernel.furnish(PipeAccess::Closed)?;
         let kernel = (&mut *self.kernel, self.pid);
         Privacy::rename(&mut self.privacy, kernel, confined, named)
     }

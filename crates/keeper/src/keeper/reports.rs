@@ -4,7 +4,7 @@ use super::live::Force;
 use super::resources::Ending;
 use super::silence::Remedy;
 use super::{Deadline, Keeper};
-use crate::kernels::{AboutCopy, Ended, JobEnded, Loaded, Report};
+use crate::kernels::{CopyEvent, Ended, JobEnded, LoadOutcome, Report};
 use crate::privacy::{Privacy, REPAIR, When, has_lost_pipe};
 use crate::processes::{self, Room};
 use rustix::process::{Pid, Signal};
@@ -56,11 +56,11 @@ impl Keeper {
                         live.hang_up(&self.reactor);
                     }
                 }
-                Report::Copy(AboutCopy::Up(_)) => {}
-                Report::Copy(AboutCopy::Unborn { directory, error }) => {
+                Report::Copy(CopyEvent::Up(_)) => {}
+                Report::Copy(CopyEvent::Failed { directory, error }) => {
                     self.family.failed_copies.push((directory, error));
                 }
-                Report::Copy(AboutCopy::Copied { directory, pid }) => {
+                Report::Copy(CopyEvent::Copied { directory, pid }) => {
                     self.expect_copy(pid, directory);
                 }
                 Report::Wants { question, input } => {
@@ -106,7 +106,7 @@ impl Keeper {
         }
     }
 
-    fn kernel_has_loaded(&mut self, language: Language, epoch: Epoch, loaded: Loaded) {
+    fn kernel_has_loaded(&mut self, language: Language, epoch: Epoch, loaded: LoadOutcome) {
         let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
         if let Some(inheritance) = live.and_then(|live| live.inheritance.take()) {
             self.home.dumps().take_back(&inheritance.dump);

@@ -20,7 +20,7 @@ pub(super) enum Ending {
 }
 
 /// A limit that was met, and the note about it.
-type Met = (MetLimit, String);
+type LimitNote = (MetLimit, String);
 
 /// The status of a program that was ended by SIGKILL, as shells report it.
 const KILLED: i32 = 128 + libc::SIGKILL;
@@ -54,7 +54,7 @@ impl Keeper {
         if let Some(run) = run.and_then(|number| self.runs.get_mut(&number)) {
             run.limits_met.extend(met.iter().map(|(limit, _)| *limit));
         }
-        let is_of_pids = |(limit, _): &Met| limit.resource == LimitedResource::Pids;
+        let is_of_pids = |(limit, _): &LimitNote| limit.resource == LimitedResource::Pids;
         let was_refused = met.iter().any(is_of_pids);
         let notes: Vec<String> = met.into_iter().map(|(_, note)| note).collect();
         let live = self.kernels.live.get(&language);
@@ -108,7 +108,7 @@ impl Keeper {
 
 /// Where no control group counts, the system does not tell that a limit was met.
 /// What a run's end says of it is told as what it is: a guess.
-fn guesses(limits: &LimitPlan, ending: Ending, error: Option<&RunError>) -> Vec<Met> {
+fn guesses(limits: &LimitPlan, ending: Ending, error: Option<&RunError>) -> Vec<LimitNote> {
     let is_uncounted = |by: Mechanism| match by {
         Mechanism::Rlimit | Mechanism::UserRlimit => true,
         Mechanism::Groups(_) | Mechanism::FileSystem => false,
@@ -139,7 +139,7 @@ fn guesses(limits: &LimitPlan, ending: Ending, error: Option<&RunError>) -> Vec<
     met
 }
 
-fn counted(confined: &Confined, incidents: Incidents, ending: Ending) -> Vec<Met> {
+fn counted(confined: &Confined, incidents: Incidents, ending: Ending) -> Vec<LimitNote> {
     let limits = confined.limits();
     let counted = |resource, limit| MetLimit { resource, limit, evidence: Evidence::Counted };
     let mut met = Vec::new();

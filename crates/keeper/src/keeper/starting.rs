@@ -15,10 +15,10 @@ use super::records::Records;
 use super::room::Guard;
 use super::waiters::Waiters;
 use super::{Keeper, Lifecycle, MARKER, endings};
-use crate::absence::Watch;
 use crate::busy_polling::BusyPolling;
 use crate::confined::Confined;
 use crate::connections::Connections;
+use crate::directory_watch::DirectoryWatch;
 use crate::groups::Groups;
 use crate::reactor::Reactor;
 use crate::runs::Runs;
@@ -188,7 +188,7 @@ impl Keeper {
             return Ok(());
         }
         connections.listen(self.home.directory.listen()?, &self.reactor)?;
-        self.home.watch = Watch::over(self.home.directory.path()).ok();
+        self.home.watch = DirectoryWatch::over(self.home.directory.path()).ok();
         if self.records.accepted.is_none() {
             self.records.accepted = self.home.directory.accepted(self.session.last_run()).ok();
         }

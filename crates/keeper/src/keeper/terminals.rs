@@ -7,7 +7,7 @@
 
 use super::interaction::check_room;
 use super::live::{Kernels, Live};
-use crate::kernels::{self, Pressed, Release};
+use crate::kernels::{self, Release, SignalTarget};
 use crate::processes;
 use crate::reactor::Reactor;
 use crate::runs::Run;
@@ -170,8 +170,8 @@ impl Live {
         let controls = terminal.controls(self.pid);
         let group = terminal.foreground_group().filter(|_| controls);
         let who = match group {
-            Some(group) if group != self.pid => Pressed::Program,
-            Some(_) | None => Pressed::Kernel,
+            Some(group) if group != self.pid => SignalTarget::Program,
+            Some(_) | None => SignalTarget::Kernel,
         };
         let keys = terminal.signal_keys();
         let signal_of = |byte: u8| keys.iter().find(|(key, _)| *key == byte).map(|(_, s)| *s);

@@ -5,7 +5,7 @@ use super::shell::Shell;
 use super::spawn::Process;
 use super::{Kernel, Previous};
 use crate::labels::Label;
-use crate::scratch::{Inbox, LEFT, Openness, make_orders, read_left, write_file};
+use crate::scratch::{Inbox, LEFT, PipeAccess, make_orders, read_left, write_file};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
 use sessile_protocol::{KernelProgram, Language, Shortage};
@@ -83,9 +83,10 @@ impl Plan<'_> {
     pub(crate) fn spawn(self) -> Result<Spawned, LaunchError> {
         let program = self.resolve()?;
         self.make_place_to_write()?;
-        let openness = if self.sandbox.is_some() { Openness::Closed } else { Openness::Open };
-        let orders = make_orders(&self.directory.join("t"), openness)?;
-        let reports = Inbox::create(self.directory.join("s"), openness)?;
+        let pipe_access =
+            if self.sandbox.is_some() { PipeAccess::Closed } else { PipeAccess::Open };
+        let orders = make_orders(&self.directory.join("t"), pipe_access)?;
+        let reports = Inbox::create(self.directory.join("s"), pipe_access)?;
         let (kernel, invocation): (Box<dyn Kernel>, Invocation) = match self.kernel.language {
             Language::Bash | Language::Sh | Language::Zsh => {
                 let (shell, invocation) = Shell::prepare(
@@ -102,7 +103,7 @@ impl Plan<'_> {
                     self.kernel.language,
                     &self.directory,
                     orders,
-                    (DriverFiles::Installed, openness),
+                    (DriverFiles::Installed, pipe_access),
                 )?;
                 (Box::new(scripted), invocation)
             }
@@ -244,11 +245,11 @@ pub(crate) fn open_channel(
     language: Language,
     directory: &Path,
     files: DriverFiles,
-    openness: Openness,
+    pipe_access: PipeAccess,
 ) -> io::Result<(Box<dyn Kernel>, Inbox)> {
-    let orders = make_orders(&directory.join("t"), openness)?;
-    let reports = Inbox::create(directory.join("s"), openness)?;
-    let (kernel, _) = Scripted::prepare(language, directory, orders, (files, openness))?;
+    let orders = make_orders(&directory.join("t"), pipe_access)?;
+    let reports = Inbox::create(directory.join("s"), pipe_access)?;
+    let (kernel, _) = Scripted::prepare(language, directory, orders, (files, pipe_access))?;
     Ok((Box::new(kernel), reports))
 }
 

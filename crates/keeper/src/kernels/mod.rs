@@ -15,7 +15,7 @@ pub(crate) use shell::interpret;
 
 use crate::own_name::OwnName;
 use crate::processes::Caught;
-use crate::scratch::Openness;
+use crate::scratch::PipeAccess;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{RunError, RunNo, RunValue};
@@ -94,16 +94,16 @@ pub(crate) enum Report {
         question: Question,
         input: bool,
     },
-    Copy(AboutCopy),
+    Copy(CopyEvent),
     /// A process whose end this keeper will see writes the dump. Then the file beside it,
     /// see [`outcome_file`], contains what [`Report::Dumped`] would.
     Dumping {
         path: PathBuf,
         writer: Pid,
     },
-    Dumped(Box<Dumped>),
+    Dumped(Box<DumpOutcome>),
     JobEnded(JobEnded),
-    Loaded(Box<Loaded>),
+    Loaded(Box<LoadOutcome>),
     /// A report that is not from the kernel, or not expected at this time.
     Stray,
 }
@@ -147,22 +147,22 @@ impl RawCapture {
 
 /// A report about a copy of a kernel.
 #[derive(Debug)]
-pub(crate) enum AboutCopy {
+pub(crate) enum CopyEvent {
     /// The copy is up.
     Up(Box<CopyReport>),
     /// There is no copy for that directory.
-    Unborn { directory: String, error: String },
+    Failed { directory: String, error: String },
     /// A copy for that directory is starting, as this process.
     Copied { directory: String, pid: Pid },
 }
 
 /// Outcome of a dump.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Dumped {
+pub(crate) struct DumpOutcome {
     pub(crate) path: PathBuf,
     pub(crate) carried: u64,
     #[serde(default)]
-    pub(crate) left: Vec<Left>,
+    pub(crate) left: Vec<NotCarried>,
     /// Why there is no dump at all.
     #[serde(default)]
     pub(crate) error: Option<String>,
@@ -170,16 +170,16 @@ pub(crate) struct Dumped {
 
 /// Outcome of loading a dump.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadOutcome {
     #[serde(default)]
-    pub(crate) left: Vec<Left>,
+    pub(crate) left: Vec<NotCarried>,
     #[serde(default)]
     pub(crate) error: Option<String>,
 }
 
 /// A name that was not carried over, and why.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Left {
+pub(crate) struct NotCarried {
     pub(crate) name: String,
     pub(crate) reason: String,
 }
@@ -251,7 +251,7 @@ pub(crate) struct Ended {
 
 /// Who received a signal in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pressed {
+pub(crate) enum SignalTarget {
     /// The kernel, and whatever it runs.
     Kernel,
     /// Only the program that has the terminal.
@@ -294,7 +294,7 @@ pub(crate) trait Kernel: Debug {
     /// Its directory was made anew: puts in there what its process opens by path. The
     /// process itself goes on, and has the pipes open that it had. Returns those that it
     /// would open by their names, if these are others: in the order of `pipes`.
-    fn furnish(&mut self, openness: Openness) -> io::Result<Vec<OwnedFd>>;
+    fn furnish(&mut self, pipe_access: PipeAccess) -> io::Result<Vec<OwnedFd>>;
 
     /// Hands over a run. The kernel is idle.
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()>;
@@ -303,7 +303,7 @@ pub(crate) trait Kernel: Debug {
     fn pressing(&mut self, _: RunNo) {}
 
     /// Does what the kernel needs in addition to notice that the run was signalled.
-    fn pressed(&mut self, run: RunNo, who: Pressed) -> io::Result<()>;
+    fn pressed(&mut self, run: RunNo, who: SignalTarget) -> io::Result<()>;
 
     /// Asks for a capture, which is reported when it is done.
     fn capture(&mut self, as_of: RunNo) -> io::Result<()>;

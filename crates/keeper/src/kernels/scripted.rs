@@ -5,10 +5,10 @@ use super::launch::{DriverFiles, Invocation, install};
 use super::secret::{Secret, Secrets};
 use super::shell::write_orders;
 use super::{
-    AboutCopy, Copy, CopyReport, Dumped, Ended, Kernel, Kind, LastState, Lines, Loaded, Order,
-    Pressed, Question, RawCapture, Release, Report, Stdin,
+    Copy, CopyEvent, CopyReport, DumpOutcome, Ended, Kernel, Kind, LastState, Lines, LoadOutcome,
+    Order, Question, RawCapture, Release, Report, SignalTarget, Stdin,
 };
-use crate::scratch::{Openness, make_orders, name_orders_again, write_file};
+use crate::scratch::{PipeAccess, make_orders, name_orders_again, write_file};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sessile_protocol::{Language, RunError, RunNo, RunValue};
@@ -176,8 +176,8 @@ enum Message {
         path: PathBuf,
         pid: i32,
     },
-    Dumped(Dumped),
-    Loaded(Loaded),
+    Dumped(DumpOutcome),
+    Loaded(LoadOutcome),
 }
 
 #[derive(Deserialize)]
@@ -206,7 +206,7 @@ impl Scripted {
         language: Language,
         directory: &Path,
         orders: OwnedFd,
-        (driver, openness): (DriverFiles, Openness),
+        (driver, pipe_access): (DriverFiles, PipeAccess),
     ) -> io::Result<(Self, Invocation)> {
         let (files, flags): (_, &[&str]) = match language {
             // Unbuffered, so that the output of C code comes in order.
@@ -228,7 +228,7 @@ impl Scripted {
             std::fs::hard_link(directory.join(fifo), link)?;
         }
         let keeping = if language == Language::Python {
-            Keeping::Pipe(make_orders(&directory.join("n"), openness)?)
+            Keeping::Pipe(make_orders(&directory.join("n"), pipe_access)?)
         } else {
             Keeping::Driver
         };
@@ -292,14 +292,14 @@ impl Scripted {
             }
             Message::Born(born) => {
                 self.version.clone_from(&born.version);
-                Some(Report::Copy(AboutCopy::Up(Box::new(born))))
+                Some(Report::Copy(CopyEvent::Up(Box::new(born))))
             }
             Message::Unborn { directory, error } => {
-                Some(Report::Copy(AboutCopy::Unborn { directory, error }))
+                Some(Report::Copy(CopyEvent::Failed { directory, error }))
             }
             Message::Copied { directory, pid } => {
                 let pid = rustix::process::Pid::from_raw(pid)?;
-                Some(Report::Copy(AboutCopy::Copied { directory, pid }))
+                Some(Report::Copy(CopyEvent::Copied { directory, pid }))
             }
             Message::Input { question, waits } => Some(Report::Wants { question, input: waits }),
             Message::Dumping { path, pid } => {
@@ -363,12 +363,12 @@ impl Kernel for Scripted {
         [&mut self.orders].into_iter().chain(secrets).collect()
     }
 
-    fn furnish(&mut self, openness: Openness) -> io::Result<Vec<OwnedFd>> {
+    fn furnish(&mut self, pipe_access: PipeAccess) -> io::Result<Vec<OwnedFd>> {
         install(&self.directory, self.driver)?;
         let mut named = Vec::new();
-        named.extend(name_orders_again(&self.directory.join("ctl"), &self.orders, openness)?);
+        named.extend(name_orders_again(&self.directory.join("ctl"), &self.orders, pipe_access)?);
         if let Keeping::Pipe(pipe) = &self.keeping {
-            named.extend(name_orders_again(&self.directory.join("n"), pipe, openness)?);
+            named.extend(name_orders_again(&self.directory.join("n"), pipe, pipe_access)?);
         }
         let rep = self.directory.join("rep");
         let _ = std::fs::remove_file(&rep);
@@ -421,7 +421,7 @@ impl Kernel for Scripted {
         let _ = write_file(&self.directory.join("interrupt"), run.to_string().as_bytes());
     }
 
-    fn pressed(&mut self, _: RunNo, _: Pressed) -> io::Result<()> {
+    fn pressed(&mut self, _: RunNo, _: SignalTarget) -> io::Result<()> {
         Ok(())
     }
 

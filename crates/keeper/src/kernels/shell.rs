@@ -27,10 +27,10 @@
 //! see [`ExitTrap`].
 
 use super::secret::{Secret, Secrets};
-use super::{Kernel, LastState, Lines, Order, Pressed, Release, Report, Stdin, mentions};
+use super::{Kernel, LastState, Lines, Order, Release, Report, SignalTarget, Stdin, mentions};
 use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
-use crate::scratch::{Openness, RewrittenFile, name_orders_again, write_file};
+use crate::scratch::{PipeAccess, RewrittenFile, name_orders_again, write_file};
 use rustix::process::Pid;
 use sessile_protocol::RunNo;
 use sessile_store::SavedKernel;
@@ -218,8 +218,8 @@ impl Kernel for Shell {
         self.spare = Some(path);
     }
 
-    fn furnish(&mut self, openness: Openness) -> io::Result<Vec<OwnedFd>> {
-        let named = name_orders_again(&self.path("t"), &self.orders, openness)?;
+    fn furnish(&mut self, pipe_access: PipeAccess) -> io::Result<Vec<OwnedFd>> {
+        let named = name_orders_again(&self.path("t"), &self.orders, pipe_access)?;
         self.text = RewrittenFile::create(&self.path("c"))?;
         self.fill_directory()?;
         self.keep_status(self.status);
@@ -277,9 +277,9 @@ impl Kernel for Shell {
         Ok(())
     }
 
-    fn pressed(&mut self, run: RunNo, who: Pressed) -> io::Result<()> {
+    fn pressed(&mut self, run: RunNo, who: SignalTarget) -> io::Result<()> {
         let Some(current) = &mut self.current else { return Ok(()) };
-        current.pressed |= who == Pressed::Kernel;
+        current.pressed |= who == SignalTarget::Kernel;
         // The questions about jobs may be discarded too.
         if let Asking::About(_) | Asking::AboutAtLast(_) = std::mem::take(&mut current.asking) {
             current.awaits_done = true;

@@ -12,7 +12,7 @@ use super::{audit, digest::MAX_THREAD};
 use crate::keepers::blocking;
 use crate::service::{Service, ServiceError};
 use sessile_agent::model::{Failure, FailureKind};
-use sessile_client::{AgentFiles, AgentKept, StoredThread};
+use sessile_client::{AgentFiles, AgentStored, StoredThread};
 use sessile_protocol::SessionId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,8 +145,8 @@ impl Service {
         })
         .await;
         match kept {
-            Ok(AgentKept::Kept) => Ok(()),
-            Ok(AgentKept::Moved { host }) => {
+            Ok(AgentStored::Stored) => Ok(()),
+            Ok(AgentStored::Moved { host }) => {
                 let message = format!(
                     "the agent goes on on {host}, which has taken it up from the store; give it \
                      its tasks there"

@@ -34,7 +34,7 @@ pub struct Guard {
 
 /// The name of the token, passed to the outer layers for the log.
 #[derive(Clone, Debug)]
-pub(super) struct CalledBy(pub(super) Option<String>);
+pub(super) struct TokenName(pub(super) Option<String>);
 
 /// Paths without data about sessions, for probes and documentation.
 const OPEN: [&str; 4] = ["/healthz", "/readyz", "/openapi.json", "/docs"];
@@ -57,7 +57,7 @@ pub(super) async fn check(State(app): State<App>, mut request: Request, next: Ne
             {
                 authentication.succeeded();
             }
-            let called_by = CalledBy(caller.token.clone());
+            let called_by = TokenName(caller.token.clone());
             request.extensions_mut().insert(caller);
             let mut response = next.run(request).await;
             response.extensions_mut().insert(called_by);

@@ -1,7 +1,7 @@
 //! One log line for each request: never a token, a query or a body, and of the path only
 //! its template and the session.
 
-use super::auth::CalledBy;
+use super::auth::TokenName;
 use super::error::Refused;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{Method, StatusCode};
@@ -29,7 +29,7 @@ pub(super) async fn requests(request: Request, next: Next) -> Response {
     );
     let response = next.run(request).instrument(span.clone()).await;
     span.record("status", response.status().as_u16());
-    if let Some(CalledBy(Some(name))) = response.extensions().get() {
+    if let Some(TokenName(Some(name))) = response.extensions().get() {
         span.record("token", name);
     }
     call.log(&response, begun);
@@ -53,7 +53,7 @@ impl Call {
         let path = self.path();
         let duration_ms = begun.elapsed().as_micros() as f64 / 1000.0;
         let session_id = self.session.as_ref().map(SessionId::as_str);
-        let token = response.extensions().get().and_then(|CalledBy(name)| name.as_deref());
+        let token = response.extensions().get().and_then(|TokenName(name)| name.as_deref());
         let code = response.extensions().get().map(|Refused(code)| code.as_str());
         macro_rules! line {
             ($level:ident) => {

@@ -22,7 +22,7 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) struct Unauthenticated {
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
     /// How many may be open.
     limit: usize,
     /// Notified when one was closed, or has sent a token.
@@ -30,7 +30,7 @@ pub(super) struct Unauthenticated {
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConnections {
     last: u64,
     /// By number: the oldest first.
     all: BTreeMap<u64, Connection>,

@@ -30,10 +30,10 @@ impl Service {
         order.exec.check()?;
         let new = self.for_once(caller, cwd, &order).await?;
         let (id, left) = match key {
-            None => (self.create(caller, new).await?.session_id, Keep::Nothing),
+            None => (self.create(caller, new).await?.session_id, Retention::Nothing),
             Some(key) => {
                 order.exec.key = Some(ONLY.to_owned());
-                (self.create_by_key(caller, key, new).await?, Keep::Result)
+                (self.create_by_key(caller, key, new).await?, Retention::Result)
             }
         };
         let place = self.keepers.find(&id).await?;
@@ -113,7 +113,7 @@ fn is_over(error: &ServiceError) -> bool {
 
 /// What is left of a session when it has ended.
 #[derive(Clone, Copy, Debug)]
-enum Keep {
+enum Retention {
     Nothing,
     /// For a while.
     Result,
@@ -123,7 +123,7 @@ enum Keep {
 struct EndWhenDropped<'a> {
     service: &'a Service,
     place: Arc<Place>,
-    left: Keep,
+    left: Retention,
 }
 
 impl Drop for EndWhenDropped<'_> {
@@ -144,8 +144,8 @@ impl Drop for EndWhenDropped<'_> {
                 return;
             }
             match left {
-                Keep::Nothing => {}
-                Keep::Result => tokio::time::sleep(KEPT).await,
+                Retention::Nothing => {}
+                Retention::Result => tokio::time::sleep(KEPT).await,
             }
             let _ = tokio::task::spawn_blocking(remove).await;
         });

@@ -6,11 +6,11 @@
 
 use super::depot::{Depot, Hold, ObjectKind};
 use super::digest::{Digest, LENGTH, TreeId};
-use super::error::{Error, Told};
+use super::error::{Error, ErrorAt};
 use super::listing::{self, Content, Node, Object};
 use super::restore::MOST_ENTRIES;
 use super::snapshot::{DEEPEST, SMALL};
-use super::stream::{self, Broken};
+use super::stream::{self, CopyError};
 use crate::bundle::{self, Kind, Reader, Writer};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Seek, Write};
@@ -134,10 +134,10 @@ impl Depot {
                 let what = "its content is not what was stored";
                 Err(self.damaged(ObjectKind::Blobs, &item.digest, what))
             }
-            Err(Broken::Source(error)) => {
-                Err(error).told("read", self.object(ObjectKind::Blobs, &item.digest))
+            Err(CopyError::Source(error)) => {
+                Err(error).error_at("read", self.object(ObjectKind::Blobs, &item.digest))
             }
-            Err(Broken::Target(error)) => Err(bundle::Error::Write(error).into()),
+            Err(CopyError::Target(error)) => Err(bundle::Error::Write(error).into()),
         }
     }
 

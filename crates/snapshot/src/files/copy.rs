@@ -1,8 +1,8 @@
 //! Copies a workspace as it is at one moment.
 
-use super::error::{Error, Told};
+use super::error::{Error, ErrorAt};
 use super::place::{Facts, Kind, Place, Time, dress, unique};
-use super::rules::{Kept, LeftOut, Reason, Special};
+use super::rules::{LeftOut, Reason, Special, TreeSize};
 use super::snapshot::Bounds;
 use super::stream::Cloning;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The result of a copy.
 #[derive(Debug, Clone, Default)]
 pub struct Copied {
-    pub kept: Kept,
+    pub kept: TreeSize,
     /// Number of files that share their bytes with the original (reflinks).
     pub cloned: u64,
     pub left_out: LeftOut,
@@ -31,8 +31,8 @@ pub struct Copied {
 /// If `to` exists or cannot be written: then nothing has changed. If the process is killed,
 /// it leaves a directory beside `to` whose name begins with `.sessile-copying-`.
 pub fn copy(root: &Path, to: &Path, skip: &[PathBuf]) -> Result<Copied, Error> {
-    let source = Place::root(root).told("open", root)?;
-    let facts = Facts::of_open(&source).told("open", root)?;
+    let source = Place::root(root).error_at("open", root)?;
+    let facts = Facts::of_open(&source).error_at("open", root)?;
     let parent = match to.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -40,15 +40,15 @@ pub fn copy(root: &Path, to: &Path, skip: &[PathBuf]) -> Result<Copied, Error> {
     let Some(name) = to.file_name() else {
         return Err(Error::Exists { path: to.to_owned() });
     };
-    let parent_place = Place::root(parent).told("open", parent)?;
-    if parent_place.find(name).told("look at", to)?.is_some() {
+    let parent_place = Place::root(parent).error_at("open", parent)?;
+    if parent_place.find(name).error_at("look at", to)?.is_some() {
         return Err(Error::Exists { path: to.to_owned() });
     }
-    let temporary = unique(".sessile-copying-").told("write", to)?;
-    parent_place.make_directory(&temporary).told("make the directory", to)?;
+    let temporary = unique(".sessile-copying-").error_at("write", to)?;
+    parent_place.make_directory(&temporary).error_at("make the directory", to)?;
     let made = parent.join(&temporary);
     let skip = skip.iter().map(PathBuf::as_path).chain([made.as_path()]);
-    let top = parent_place.child(&temporary).told("open", &made)?;
+    let top = parent_place.child(&temporary).error_at("open", &made)?;
     let mut copier = Copier {
         bounds: Bounds::around(skip, facts.device),
         cloning: Cloning::default(),
@@ -59,7 +59,7 @@ pub fn copy(root: &Path, to: &Path, skip: &[PathBuf]) -> Result<Copied, Error> {
     let pair = Pair { source: &source, target: &top };
     let outcome = copier.directory(pair, Path::new(""));
     let outcome = outcome.and_then(|()| {
-        finish(&parent_place, &temporary, name, &facts).told("make the directory", to)
+        finish(&parent_place, &temporary, name, &facts).error_at("make the directory", to)
     });
     if let Err(error) = outcome {
         let _ = std::fs::remove_dir_all(&made);
@@ -95,7 +95,7 @@ struct Copier<'a> {
 
 impl Copier<'_> {
     fn directory(&mut self, pair: Pair<'_>, path: &Path) -> Result<(), Error> {
-        for name in pair.source.names().told("list", path)? {
+        for name in pair.source.names().error_at("list", path)? {
             let path = path.join(&name);
             match self.entry(pair, &path, &name)? {
                 None => {}
@@ -126,8 +126,8 @@ impl Copier<'_> {
                     Ok(link) => link,
                     Err(error) => return Ok(unreadable(&error)),
                 };
-                target.make_symlink(name, &link).told("make the link", path)?;
-                target.set_modified(name, facts.modified).told("set the time of", path)?;
+                target.make_symlink(name, &link).error_at("make the link", path)?;
+                target.set_modified(name, facts.modified).error_at("set the time of", path)?;
                 self.told.kept.symlinks += 1;
                 Ok(None)
             }
@@ -136,12 +136,12 @@ impl Copier<'_> {
                     Ok(child) => child,
                     Err(error) => return Ok(unreadable(&error)),
                 };
-                target.make_directory(name).told("make the directory", path)?;
-                let below = target.child(name).told("open", path)?;
+                target.make_directory(name).error_at("make the directory", path)?;
+                let below = target.child(name).error_at("open", path)?;
                 self.directory(Pair { source: &child, target: &below }, path)?;
                 self.told.kept.directories += 1;
                 attributes(target, name, facts.mode, facts.modified)
-                    .told("set the mode of", path)?;
+                    .error_at("set the mode of", path)?;
                 Ok(None)
             }
             Kind::Fifo => Ok(Some(Reason::Special(Special::Fifo))),
@@ -162,9 +162,9 @@ impl Copier<'_> {
             && let Some(first) = self.names.get(&facts.inode)
         {
             let above = first.parent().unwrap_or(Path::new(""));
-            let place = self.top.below(above).told("open", first)?;
+            let place = self.top.below(above).error_at("open", first)?;
             let from = first.file_name().unwrap_or_default();
-            target.link(name, &place, from).told("make the link", path)?;
+            target.link(name, &place, from).error_at("make the link", path)?;
             self.told.kept.hard_links += 1;
             return Ok(None);
         }
@@ -172,11 +172,11 @@ impl Copier<'_> {
             Ok(from) => from,
             Err(error) => return Ok(unreadable(&error)),
         };
-        let mut file = target.create(name).told("write", path)?;
-        if !self.cloning.attempt(&from, &file, facts.size).told("write", path)? {
-            pour(&mut from, &mut file, facts.size).told("copy", path)?;
+        let mut file = target.create(name).error_at("write", path)?;
+        if !self.cloning.attempt(&from, &file, facts.size).error_at("write", path)? {
+            pour(&mut from, &mut file, facts.size).error_at("copy", path)?;
         }
-        dress(&file, facts.mode, facts.modified).told("set the mode of", path)?;
+        dress(&file, facts.mode, facts.modified).error_at("set the mode of", path)?;
         if facts.names > 1 {
             self.names.insert(facts.inode, path.to_owned());
         }

@@ -6,10 +6,10 @@
 //! them, and by their hash whenever they are read.
 
 use super::digest::{Digest, TreeId};
-use super::error::{Error, Told};
+use super::error::{Error, ErrorAt};
 use super::listing::{self, Content, Entry, Node, Object};
 use super::place::unique;
-use super::stream::{self, Broken, Cloning};
+use super::stream::{self, Cloning, CopyError};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -85,12 +85,12 @@ impl Depot {
     pub fn open(path: &Path) -> Result<Depot, Error> {
         match rustix::fs::mkdirat(CWD, path, Mode::RWXU) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-            Err(error) => return Err(error).told("make the directory", path),
+            Err(error) => return Err(error).error_at("make the directory", path),
         }
         // The canonical path, because errors name it and it is compared with roots.
-        let path = path.canonicalize().told("open", path)?;
+        let path = path.canonicalize().error_at("open", path)?;
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(&path, flags, Mode::empty()).told("open", &path)?;
+        let directory = rustix::fs::open(&path, flags, Mode::empty()).error_at("open", &path)?;
         let depot = Depot { path, directory };
         match std::fs::read_to_string(depot.at("format")) {
             Ok(text) if text == FORMAT => Ok(depot),
@@ -99,7 +99,7 @@ impl Depot {
             }
             Ok(_) => Err(Error::Damaged { path: depot.at("format"), what: "its text is unknown" }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => depot.found(),
-            Err(error) => Err(error).told("read", depot.at("format")),
+            Err(error) => Err(error).error_at("read", depot.at("format")),
         }
     }
 
@@ -107,14 +107,14 @@ impl Depot {
     /// while doing so.
     fn found(self) -> Result<Depot, Error> {
         const OURS: [&str; 5] = ["blobs", "trees", "index", "tmp", "lock"];
-        for entry in std::fs::read_dir(&self.path).told("list", &self.path)? {
-            let name = entry.told("list", &self.path)?.file_name();
+        for entry in std::fs::read_dir(&self.path).error_at("list", &self.path)? {
+            let name = entry.error_at("list", &self.path)?.file_name();
             let name = name.to_string_lossy();
             if !OURS.contains(&name.as_ref()) && name != "format" && name != "generation" {
                 return Err(Error::NotADepot { path: self.path });
             }
         }
-        rustix::fs::fchmod(&self.directory, Mode::RWXU).told("make private", &self.path)?;
+        rustix::fs::fchmod(&self.directory, Mode::RWXU).error_at("make private", &self.path)?;
         for name in ["blobs", "trees", "index", "tmp"] {
             self.make_directory(name)?;
         }
@@ -141,13 +141,13 @@ impl Depot {
     pub(crate) fn lock(&self, operation: FlockOperation) -> Result<Lock, Error> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.directory, "lock", flags, Mode::RUSR | Mode::WUSR)
-            .told("open", self.at("lock"))?;
+            .error_at("open", self.at("lock"))?;
         loop {
             match rustix::fs::flock(&file, operation) {
                 Ok(()) => return Ok(Lock(file)),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Busy),
-                Err(error) => return Err(error).told("lock", self.at("lock")),
+                Err(error) => return Err(error).error_at("lock", self.at("lock")),
             }
         }
     }
@@ -163,24 +163,24 @@ impl Depot {
     fn make_directory(&self, name: &str) -> Result<(), Error> {
         match rustix::fs::mkdirat(&self.directory, name, Mode::RWXU) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
-            Err(error) => Err(error).told("make the directory", self.at(name)),
+            Err(error) => Err(error).error_at("make the directory", self.at(name)),
         }
     }
 
     /// Replaces a file of the depot atomically.
     pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let mut temporary = self.temporary()?;
-        temporary.file.write_all(bytes).told("write", self.at(&temporary.name))?;
+        temporary.file.write_all(bytes).error_at("write", self.at(&temporary.name))?;
         temporary.rename(name)
     }
 
     pub(crate) fn temporary(&self) -> Result<Temporary<'_>, Error> {
         let name =
-            unique("tmp/").told("name a file in", &self.path)?.to_string_lossy().into_owned();
+            unique("tmp/").error_at("name a file in", &self.path)?.to_string_lossy().into_owned();
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let file = rustix::fs::openat(&self.directory, name.as_str(), flags, mode)
-            .told("write", self.at(&name))?;
+            .error_at("write", self.at(&name))?;
         Ok(Temporary { depot: self, name, file: File::from(file), kept: false })
     }
 
@@ -198,7 +198,7 @@ impl Depot {
             return Ok((digest, Stored::Known));
         }
         let mut temporary = self.temporary()?;
-        temporary.file.write_all(bytes).told("write", self.at(&temporary.name))?;
+        temporary.file.write_all(bytes).error_at("write", self.at(&temporary.name))?;
         self.file_away(temporary, kind, &digest)?;
         Ok((digest, Stored::New))
     }
@@ -207,14 +207,14 @@ impl Depot {
     /// of the source.
     pub(crate) fn put_stream(
         &self,
-        source: impl FnOnce(&mut File) -> Result<(Digest, u64), Broken>,
+        source: impl FnOnce(&mut File) -> Result<(Digest, u64), CopyError>,
     ) -> Result<Result<(Digest, u64, Stored), io::Error>, Error> {
         let mut temporary = self.temporary()?;
         let (digest, length) = match source(&mut temporary.file) {
             Ok(stored) => stored,
-            Err(Broken::Source(error)) => return Ok(Err(error)),
-            Err(Broken::Target(error)) => {
-                return Err(error).told("write", self.at(&temporary.name));
+            Err(CopyError::Source(error)) => return Ok(Err(error)),
+            Err(CopyError::Target(error)) => {
+                return Err(error).error_at("write", self.at(&temporary.name));
             }
         };
         if self.has(ObjectKind::Blobs, &digest, length) {
@@ -236,7 +236,7 @@ impl Depot {
                 self.make_directory(&path[..kind.name().len() + 3])?;
                 temporary.rename(&path)
             }
-            outcome => outcome.told("write", self.at(&path)),
+            outcome => outcome.error_at("write", self.at(&path)),
         }
     }
 
@@ -250,7 +250,7 @@ impl Depot {
         match rustix::fs::openat(&self.directory, path.as_str(), flags, Mode::empty()) {
             Ok(file) => Ok(File::from(file)),
             Err(rustix::io::Errno::NOENT) => Err(Error::Missing { path: self.at(&path) }),
-            Err(error) => Err(error).told("open", self.at(&path)),
+            Err(error) => Err(error).error_at("open", self.at(&path)),
         }
     }
 
@@ -273,10 +273,10 @@ impl Depot {
             Ok(_) => {
                 Err(self.damaged(ObjectKind::Blobs, digest, "its content is not what was stored"))
             }
-            Err(Broken::Source(error)) => {
-                Err(error).told("read", self.object(ObjectKind::Blobs, digest))
+            Err(CopyError::Source(error)) => {
+                Err(error).error_at("read", self.object(ObjectKind::Blobs, digest))
             }
-            Err(Broken::Target(error)) => Ok(Err(error)),
+            Err(CopyError::Target(error)) => Ok(Err(error)),
         }
     }
 
@@ -298,7 +298,7 @@ impl Depot {
     fn bytes(&self, kind: ObjectKind, digest: &Digest, limit: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         let file = self.open_object(kind, digest)?;
-        file.take(limit + 1).read_to_end(&mut bytes).told("read", self.object(kind, digest))?;
+        file.take(limit + 1).read_to_end(&mut bytes).error_at("read", self.object(kind, digest))?;
         Ok(bytes)
     }
 
@@ -399,7 +399,7 @@ impl Temporary<'_> {
     }
 
     fn rename(mut self, to: &str) -> Result<(), Error> {
-        self.try_rename(to).told("write", self.depot.at(to))
+        self.try_rename(to).error_at("write", self.depot.at(to))
     }
 }
 

@@ -22,12 +22,12 @@ pub struct Difference {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub path: PathBuf,
-    pub what: What,
+    pub what: ChangedProperty,
 }
 
 /// The first property that differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum ChangedProperty {
     /// For instance, a file has become a directory.
     Kind,
     /// The bytes of a file, or the target of a link.
@@ -158,8 +158,8 @@ impl Finder<'_> {
                 Node::Symlink { target: a, modified: x },
                 Node::Symlink { target: b, modified: y },
             ) => match (a == b, x == y) {
-                (false, _) => Some(What::Content),
-                (true, false) => Some(What::Time),
+                (false, _) => Some(ChangedProperty::Content),
+                (true, false) => Some(ChangedProperty::Time),
                 (true, true) => None,
             },
             (
@@ -167,11 +167,11 @@ impl Finder<'_> {
                 Node::Directory { mode: y, listing: to, .. },
             ) => {
                 self.directories(&path, Some(from), Some(to))?;
-                (x != y).then_some(What::Mode)
+                (x != y).then_some(ChangedProperty::Mode)
             }
             (a, b) => {
                 self.below(&path, a, b)?;
-                Some(What::Kind)
+                Some(ChangedProperty::Kind)
             }
         };
         self.told.changed.extend(what.map(|what| Change { path, what }));
@@ -218,10 +218,12 @@ impl Finder<'_> {
     }
 }
 
-fn contents(a: Option<&Content>, b: Option<&Content>) -> Option<What> {
+fn contents(a: Option<&Content>, b: Option<&Content>) -> Option<ChangedProperty> {
     match (a, b) {
-        (Some(a), Some(b)) if a.blob == b.blob && a.mode != b.mode => Some(What::Mode),
-        (Some(a), Some(b)) if a.blob == b.blob => (a.modified != b.modified).then_some(What::Time),
-        _ => Some(What::Content),
+        (Some(a), Some(b)) if a.blob == b.blob && a.mode != b.mode => Some(ChangedProperty::Mode),
+        (Some(a), Some(b)) if a.blob == b.blob => {
+            (a.modified != b.modified).then_some(ChangedProperty::Time)
+        }
+        _ => Some(ChangedProperty::Content),
     }
 }

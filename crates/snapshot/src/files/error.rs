@@ -65,12 +65,12 @@ impl Error {
 }
 
 /// Adds to an I/O error what was tried with which file.
-pub(crate) trait Told<T> {
-    fn told(self, action: &'static str, path: impl AsRef<Path>) -> Result<T, Error>;
+pub(crate) trait ErrorAt<T> {
+    fn error_at(self, action: &'static str, path: impl AsRef<Path>) -> Result<T, Error>;
 }
 
-impl<T, E: Into<io::Error>> Told<T> for Result<T, E> {
-    fn told(self, action: &'static str, path: impl AsRef<Path>) -> Result<T, Error> {
+impl<T, E: Into<io::Error>> ErrorAt<T> for Result<T, E> {
+    fn error_at(self, action: &'static str, path: impl AsRef<Path>) -> Result<T, Error> {
         self.map_err(|error| Error::Io {
             action,
             path: path.as_ref().to_owned(),

@@ -34,12 +34,12 @@ mod sweep;
 pub use carry::{Exported, Imported};
 pub use copy::{Copied, copy};
 pub use depot::{Depot, Hold};
-pub use diff::{Change, Difference, Rename, What};
+pub use diff::{Change, ChangedProperty, Difference, Rename};
 pub use digest::{InvalidId, TreeId};
 pub use error::Error;
 pub use restore::{Failure, Restored};
 pub use rules::{
-    IgnoreFiles, Kept, LeftOut, Limits, Omission, Over, Reason, Rules, SetIds, Special,
+    IgnoreFiles, LeftOut, Limits, Omission, OverLimit, Reason, Rules, SetIds, Special, TreeSize,
 };
 pub use snapshot::{Report, Snapshot};
 pub use sweep::{Sweep, Swept};

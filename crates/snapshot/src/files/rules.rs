@@ -41,12 +41,12 @@ pub enum IgnoreFiles {
 pub struct Limits {
     pub total: Option<u64>,
     pub file: Option<u64>,
-    pub over: Over,
+    pub over: OverLimit,
 }
 
 /// How files over a limit are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Over {
+pub enum OverLimit {
     /// They are left out, and a restore leaves them alone.
     #[default]
     LeaveOut,
@@ -176,7 +176,7 @@ impl LeftOut {
 
 /// The size of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Kept {
+pub struct TreeSize {
     pub files: u64,
     pub directories: u64,
     pub symlinks: u64,

@@ -6,12 +6,12 @@
 
 use super::depot::{Depot, Hold, ObjectKind, Stored};
 use super::digest::{Digest, TreeId};
-use super::error::{Error, Told};
+use super::error::{Error, ErrorAt};
 use super::ignores::{self, Ignores, Texts};
 use super::index::{Index, Instant, Trust};
 use super::listing::{Content, Entry, Node};
 use super::place::{Facts, Kind, Place, is_temporary};
-use super::rules::{Kept, LeftOut, Over, Reason, Rules, Special};
+use super::rules::{LeftOut, OverLimit, Reason, Rules, Special, TreeSize};
 use super::stream::{self, Cloning};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -42,7 +42,7 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// The contents of the snapshot.
-    pub kept: Kept,
+    pub kept: TreeSize,
     /// Number of files that were read, because they may have changed.
     pub read: u64,
     /// Number of new file contents, and their bytes.
@@ -71,9 +71,9 @@ impl Depot {
     /// [`Error::is_disk_full`]), or a limit is exceeded and the rules say to refuse that.
     pub fn snapshot(&self, root: &Path, rules: &Rules) -> Result<Snapshot, Error> {
         let hold = self.hold()?;
-        let path = super::place::real(root).told("open", root)?;
-        let place = Place::root(&path).told("open", &path)?;
-        let device = Facts::of_open(&place).told("open", &path)?.device;
+        let path = super::place::real(root).error_at("open", root)?;
+        let place = Place::root(&path).error_at("open", &path)?;
+        let device = Facts::of_open(&place).error_at("open", &path)?.device;
         let mut walk = Walk {
             depot: self,
             rules,
@@ -86,7 +86,7 @@ impl Depot {
         };
         let listing = match walk.directory(&place, Path::new(""))? {
             Ok(listing) => listing,
-            Err(error) => return Err(error).told("list", &path),
+            Err(error) => return Err(error).error_at("list", &path),
         };
         let Walk { index, cloning, mut report, .. } = walk;
         index.save(self)?;
@@ -283,8 +283,8 @@ impl Walk<'_> {
             _ => return Ok(None),
         };
         match limits.over {
-            Over::LeaveOut => Ok(Some(reason)),
-            Over::Refuse => Err(Error::TooLarge { path: path.to_owned(), limit }),
+            OverLimit::LeaveOut => Ok(Some(reason)),
+            OverLimit::Refuse => Err(Error::TooLarge { path: path.to_owned(), limit }),
         }
     }
 

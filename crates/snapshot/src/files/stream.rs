@@ -44,7 +44,7 @@ impl Cloning {
 
 /// The side of a copy that failed.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub(crate) enum CopyError {
     Source(io::Error),
     Target(io::Error),
 }
@@ -54,7 +54,7 @@ pub(crate) fn copy(
     from: &mut impl Read,
     to: &mut impl Write,
     size: u64,
-) -> Result<(Digest, u64), Broken> {
+) -> Result<(Digest, u64), CopyError> {
     let mut hasher = blake3::Hasher::new();
     // Most files are small, and memory has to be cleared.
     let mut buffer = vec![0; usize::try_from(size).unwrap_or(PIECE).clamp(512, PIECE)];
@@ -64,10 +64,10 @@ pub(crate) fn copy(
             Ok(0) => return Ok((hasher.finalize().into(), length)),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Broken::Source(error)),
+            Err(error) => return Err(CopyError::Source(error)),
         };
         hasher.update(&buffer[..read]);
-        to.write_all(&buffer[..read]).map_err(Broken::Target)?;
+        to.write_all(&buffer[..read]).map_err(CopyError::Target)?;
         length += read as u64;
     }
 }
@@ -79,12 +79,12 @@ pub(crate) fn transfer(
     to: &mut File,
     size: u64,
     cloning: &Cloning,
-) -> Result<(Digest, u64), Broken> {
-    if cloning.attempt(from, to, size).map_err(Broken::Target)? {
+) -> Result<(Digest, u64), CopyError> {
+    if cloning.attempt(from, to, size).map_err(CopyError::Target)? {
         // Hash the clone, not the original, which may continue to change.
-        to.rewind().map_err(Broken::Target)?;
+        to.rewind().map_err(CopyError::Target)?;
         return copy(to, &mut io::sink(), size).map_err(|broken| match broken {
-            Broken::Source(error) | Broken::Target(error) => Broken::Target(error),
+            CopyError::Source(error) | CopyError::Target(error) => CopyError::Target(error),
         });
     }
     copy(&mut from.take(size), to, size)
@@ -92,6 +92,6 @@ pub(crate) fn transfer(
 
 pub(crate) fn hash(from: &mut impl Read, size: u64) -> io::Result<(Digest, u64)> {
     copy(from, &mut io::sink(), size).map_err(|broken| match broken {
-        Broken::Source(error) | Broken::Target(error) => error,
+        CopyError::Source(error) | CopyError::Target(error) => error,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::depot::{Depot, Lock, ObjectKind};
 use super::digest::{Digest, TreeId, digest};
-use super::error::{Error, Told};
+use super::error::{Error, ErrorAt};
 use super::index::{GENERATION, Generation};
 use super::listing::{Node, Object};
 use rustix::fs::FlockOperation;
@@ -41,7 +41,7 @@ impl Depot {
 
 /// Objects that are needed.
 #[derive(Debug, Default)]
-struct Needed {
+struct NeededObjects {
     trees: HashSet<Digest>,
     blobs: HashSet<Digest>,
 }
@@ -54,7 +54,7 @@ impl Sweep<'_> {
     ///
     /// If a tree to keep cannot be read: then nothing was removed. Also if removing fails.
     pub fn keep(self, trees: &[TreeId]) -> Result<Swept, Error> {
-        let mut needed = Needed::default();
+        let mut needed = NeededObjects::default();
         for tree in trees {
             self.mark(&tree.0, &mut needed)?;
         }
@@ -74,19 +74,19 @@ impl Sweep<'_> {
     fn begin_generation(&self) -> Result<(), Error> {
         let mut generation: Generation = [0; GENERATION];
         rustix::rand::getrandom(&mut generation, rustix::rand::GetRandomFlags::empty())
-            .told("change", self.depot.at("generation"))?;
+            .error_at("change", self.depot.at("generation"))?;
         self.depot.replace("generation", &generation)
     }
 
     fn empty(&self, name: &str, swept: &mut Swept) -> Result<(), Error> {
         let directory = self.depot.at(name);
-        for entry in std::fs::read_dir(&directory).told("list", &directory)? {
-            remove(&entry.told("list", &directory)?.path(), swept)?;
+        for entry in std::fs::read_dir(&directory).error_at("list", &directory)? {
+            remove(&entry.error_at("list", &directory)?.path(), swept)?;
         }
         Ok(())
     }
 
-    fn mark(&self, digest: &Digest, needed: &mut Needed) -> Result<(), Error> {
+    fn mark(&self, digest: &Digest, needed: &mut NeededObjects) -> Result<(), Error> {
         let mut waiting = vec![*digest];
         while let Some(digest) = waiting.pop() {
             if !needed.trees.insert(digest) {
@@ -117,11 +117,11 @@ impl Sweep<'_> {
         swept: &mut Swept,
     ) -> Result<(), Error> {
         let top = self.depot.at(kind.name());
-        for below in std::fs::read_dir(&top).told("list", &top)? {
-            let below = below.told("list", &top)?;
+        for below in std::fs::read_dir(&top).error_at("list", &top)? {
+            let below = below.error_at("list", &top)?;
             let directory = below.path();
-            for entry in std::fs::read_dir(&directory).told("list", &directory)? {
-                let entry = entry.told("list", &directory)?;
+            for entry in std::fs::read_dir(&directory).error_at("list", &directory)? {
+                let entry = entry.error_at("list", &directory)?;
                 let mut name = below.file_name().into_encoded_bytes();
                 name.extend(entry.file_name().as_encoded_bytes());
                 if digest(&name).is_some_and(|digest| keep.contains(&digest)) {
@@ -140,7 +140,7 @@ fn remove(path: &Path, swept: &mut Swept) -> Result<(), Error> {
     let length = path.symlink_metadata().map_or(0, |data| data.len());
     match std::fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error).told("remove", path),
+        Err(error) => Err(error).error_at("remove", path),
         Ok(()) => {
             swept.removed += 1;
             swept.removed_bytes += length;

@@ -21,14 +21,14 @@ pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A keeper that was asked whether it is alive.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum LivenessProbe {
     Waiting(OwnedFd),
     /// It accepts no further connections now.
     Full,
     Gone,
 }
 
-impl Asked {
+impl LivenessProbe {
     /// Returns whether the keeper is alive. A connection alone is not enough: a process
     /// that was killed a moment ago still accepts them. Only an answer shows that it is
     /// alive.
@@ -180,16 +180,16 @@ impl Directory {
     }
 
     /// Sends the keeper a request, if there is one.
-    pub(super) fn ask(&self) -> Asked {
+    pub(super) fn ask(&self) -> LivenessProbe {
         let socket = match self.connect_at_once() {
             Some(Liveness::Live(socket)) => socket,
-            Some(Liveness::Gone) => return Asked::Gone,
-            None => return Asked::Full,
+            Some(Liveness::Gone) => return LivenessProbe::Gone,
+            None => return LivenessProbe::Full,
         };
         let question = encode(&Call::new(1, Request::Status));
         match rustix::net::send(&socket, &question, SendFlags::NOSIGNAL) {
-            Ok(_) => Asked::Waiting(socket),
-            Err(_) => Asked::Gone,
+            Ok(_) => LivenessProbe::Waiting(socket),
+            Err(_) => LivenessProbe::Gone,
         }
     }
 

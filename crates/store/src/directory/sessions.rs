@@ -1,6 +1,6 @@
 //! The directory of all sessions.
 
-use super::keeper::{ANSWER_PATIENCE, Asked};
+use super::keeper::{ANSWER_PATIENCE, LivenessProbe};
 use super::{Directory, Result, StoreError, make_private_dir, marks};
 use crate::metadata::{Metadata, SessionStatus};
 use crate::user_state::UserState;
@@ -218,7 +218,7 @@ const ASKED_AT_ONCE: usize = 128;
 /// gone as lost.
 fn observe(sessions: &mut [(Directory, Metadata)]) {
     let active = |metadata: &Metadata| metadata.status == SessionStatus::Active;
-    let asked: Vec<Option<Asked>> =
+    let asked: Vec<Option<LivenessProbe>> =
         sessions.iter().map(|(d, m)| active(m).then(|| d.ask())).collect();
     let deadline = Instant::now() + ANSWER_PATIENCE;
     for ((directory, metadata), asked) in sessions.iter_mut().zip(asked) {

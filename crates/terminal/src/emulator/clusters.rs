@@ -23,7 +23,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug)]
-pub(super) struct Full;
+pub(super) struct NoFreeSlot;
 
 #[derive(Debug)]
 pub(super) struct Clusters {
@@ -62,7 +62,7 @@ impl Clusters {
     }
 
     /// Returns the stand-in for a character with one more mark.
-    pub(super) fn join(&mut self, base: char, kind: Kind, mark: char) -> Result<char, Full> {
+    pub(super) fn join(&mut self, base: char, kind: Kind, mark: char) -> Result<char, NoFreeSlot> {
         let mut text = String::new();
         self.write(base, &mut text);
         if text.chars().count() > MOST_MARKS {
@@ -99,7 +99,7 @@ impl Slots {
         self.texts.get(index)?.as_deref()
     }
 
-    fn place(&mut self, text: String) -> Result<char, Full> {
+    fn place(&mut self, text: String) -> Result<char, NoFreeSlot> {
         let text = text.into_boxed_str();
         let index = if let Some(&index) = self.places.get(&text) {
             index
@@ -112,9 +112,9 @@ impl Slots {
             self.places.insert(text, self.texts.len() - 1);
             self.texts.len() - 1
         } else {
-            return Err(Full);
+            return Err(NoFreeSlot);
         };
-        self.char_at(index).ok_or(Full)
+        self.char_at(index).ok_or(NoFreeSlot)
     }
 
     fn char_at(&self, index: usize) -> Option<char> {

@@ -31,7 +31,7 @@ pub const HISTORY_LINES: usize = 500;
 
 /// The result of feeding a part of the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fed {
+pub struct FeedResult {
     /// Number of bytes that were taken; the rest has to be fed again.
     pub taken: usize,
     /// Bytes for the program's input.
@@ -76,7 +76,7 @@ impl Emulator {
     ///
     /// Ordinary output stays far below that. A flood of sequences that clear a large screen
     /// does not: four bytes cost a million cells.
-    pub fn feed_within(&mut self, bytes: &[u8], work: u64) -> Fed {
+    pub fn feed_within(&mut self, bytes: &[u8], work: u64) -> FeedResult {
         let area = usize::from(self.size.cols) * usize::from(self.size.rows);
         // So that a piece full of the worst sequences costs about a million cells.
         let piece = (1_000_000 / area).clamp(1, 4096);
@@ -90,7 +90,7 @@ impl Emulator {
                 break;
             }
         }
-        Fed { taken, replies: self.replies.take() }
+        FeedResult { taken, replies: self.replies.take() }
     }
 
     fn take(&mut self, bytes: &[u8]) {

@@ -293,7 +293,7 @@ fn a_flood_is_taken_in_parts() {
         told += fed.replies.len();
     }
     assert_eq!(told, 1000 * "\x1b[1;1R".len());
-    assert_eq!(e.feed_within(b"", 1), Fed::default());
+    assert_eq!(e.feed_within(b"", 1), FeedResult::default());
     assert_eq!(e.feed_within(b"x", 0).taken, 1);
     let text = "hello world\r\n".repeat(1000);
     assert_eq!(emulator(80, 24).feed_within(text.as_bytes(), 1_000_000).taken, text.len());

@@ -7,7 +7,7 @@ pub(super) const NAMES: &str = "Enter, Esc, Tab, Space, BS, Del, Insert, Up, Dow
      before them, as in C-c, M-x, C-S-Left";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wrong {
+pub(super) enum KeyProblem {
     Name,
     Combination,
 }
@@ -15,7 +15,7 @@ pub(super) enum Wrong {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
     base: Base,
-    held: Held,
+    held: Modifiers,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,13 +35,13 @@ enum Base {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct Modifiers {
     shift: bool,
     alt: bool,
     ctrl: bool,
 }
 
-impl Held {
+impl Modifiers {
     /// Returns xterm's number for the modifiers; one means none.
     fn number(self) -> u8 {
         1 + u8::from(self.shift) + 2 * u8::from(self.alt) + 4 * u8::from(self.ctrl)
@@ -49,8 +49,8 @@ impl Held {
 }
 
 impl Key {
-    pub(super) fn parse(name: &str) -> Result<Self, Wrong> {
-        let mut held = Held::default();
+    pub(super) fn parse(name: &str) -> Result<Self, KeyProblem> {
+        let mut held = Modifiers::default();
         let mut rest = name;
         while let Some((modifier, after)) = split_modifier(rest) {
             match modifier {
@@ -64,21 +64,21 @@ impl Key {
         let mut chars = rest.chars();
         let base = match (chars.next(), chars.next()) {
             (Some(ch), None) if is_combined => Base::Char(ch),
-            _ => Base::named(rest).ok_or(Wrong::Name)?,
+            _ => Base::named(rest).ok_or(KeyProblem::Name)?,
         };
         let key = Self { base, held };
         key.check()?;
         Ok(key)
     }
 
-    fn check(self) -> Result<(), Wrong> {
+    fn check(self) -> Result<(), KeyProblem> {
         let Base::Char(ch) = self.base else { return Ok(()) };
         let is_possible = if self.held.ctrl {
             control(ch).is_some()
         } else {
             !self.held.shift || ch.is_alphabetic() || ch == ' '
         };
-        if is_possible { Ok(()) } else { Err(Wrong::Combination) }
+        if is_possible { Ok(()) } else { Err(KeyProblem::Combination) }
     }
 
     pub(super) fn write(self, modes: Modes, bytes: &mut Vec<u8>) {
@@ -108,7 +108,7 @@ impl Key {
     }
 }
 
-fn write_plain(base: Base, held: Held, bytes: &mut Vec<u8>) {
+fn write_plain(base: Base, held: Modifiers, bytes: &mut Vec<u8>) {
     match base {
         Base::Char(ch) => match control(ch).filter(|_| held.ctrl) {
             Some(code) => bytes.push(code),
@@ -133,11 +133,11 @@ fn write_numbered(code: u8, held: u8, bytes: &mut Vec<u8>) {
     }
 }
 
-fn write_function(function: u8, held: Held, bytes: &mut Vec<u8>) {
+fn write_function(function: u8, held: Modifiers, bytes: &mut Vec<u8>) {
     // As in terminfo: F13 is F1 with Shift.
     let (function, held) = match function {
         0..=12 => (function, held),
-        shifted => (shifted - 12, Held { shift: true, ..held }),
+        shifted => (shifted - 12, Modifiers { shift: true, ..held }),
     };
     let number = held.number();
     match function {

@@ -41,8 +41,8 @@ pub fn encode(text: &str, modes: Modes) -> Result<Vec<u8>, KeyError> {
         if let Some(name) = name_at(rest) {
             match Key::parse(name) {
                 Ok(key) => key.write(modes, &mut bytes),
-                Err(key::Wrong::Name) => return Err(KeyError::UnknownInText(name.to_owned())),
-                Err(key::Wrong::Combination) => {
+                Err(key::KeyProblem::Name) => return Err(KeyError::UnknownInText(name.to_owned())),
+                Err(key::KeyProblem::Combination) => {
                     return Err(KeyError::NoSuchCombination(name.to_owned()));
                 }
             }
@@ -77,8 +77,10 @@ pub fn named(name: &str, modes: Modes) -> Result<Vec<u8>, KeyError> {
     let caret = bare.strip_prefix('^').map(|rest| format!("C-{rest}"));
     match Key::parse(caret.as_deref().unwrap_or(bare)) {
         Ok(key) => key.write(modes, &mut bytes),
-        Err(key::Wrong::Name) => return Err(KeyError::Unknown(name.to_owned())),
-        Err(key::Wrong::Combination) => return Err(KeyError::NoSuchCombination(name.to_owned())),
+        Err(key::KeyProblem::Name) => return Err(KeyError::Unknown(name.to_owned())),
+        Err(key::KeyProblem::Combination) => {
+            return Err(KeyError::NoSuchCombination(name.to_owned()));
+        }
     }
     Ok(bytes)
 }

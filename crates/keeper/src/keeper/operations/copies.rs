@@ -7,10 +7,10 @@ use super::super::Keeper;
 use super::super::launching::letter;
 use super::super::live::Live;
 use super::images::Content;
-use crate::kernels::{AboutCopy, CopyReport, DriverFiles, Kernel, Report, open_channel};
+use crate::kernels::{CopyEvent, CopyReport, DriverFiles, Kernel, Report, open_channel};
 use crate::processes;
 use crate::reactor::Interest;
-use crate::scratch::{Inbox, Openness};
+use crate::scratch::{Inbox, PipeAccess};
 use crate::source::Source;
 use crate::streams::Stream;
 use rustix::process::Pid;
@@ -31,7 +31,7 @@ pub(super) struct Channel {
 
 /// A kernel process that has not reported yet.
 #[derive(Debug)]
-pub(super) struct Coming {
+pub(super) struct PendingCopy {
     pub(super) purpose: Purpose,
     pub(super) channel: Channel,
     stdout: Stream,
@@ -52,9 +52,9 @@ impl Channel {
         language: Language,
         directory: PathBuf,
         files: DriverFiles,
-        openness: Openness,
+        pipe_access: PipeAccess,
     ) -> io::Result<Self> {
-        let (kernel, reports) = open_channel(language, &directory, files, openness)?;
+        let (kernel, reports) = open_channel(language, &directory, files, pipe_access)?;
         Ok(Self { kernel, reports, directory })
     }
 
@@ -62,7 +62,7 @@ impl Channel {
         self.directory.as_os_str() == directory
     }
 
-    fn read(&mut self, buffer: &mut [u8]) -> Vec<AboutCopy> {
+    fn read(&mut self, buffer: &mut [u8]) -> Vec<CopyEvent> {
         let read = rustix::io::read(&self.reports, &mut *buffer).unwrap_or(0);
         let reports = self.kernel.parse_reports(&buffer[..read]).into_iter();
         let about_copy = |report| if let Report::Copy(said) = report { Some(said) } else { None };
@@ -85,10 +85,10 @@ impl Keeper {
             language,
             directory.clone(),
             DriverFiles::Installed,
-            self.home.openness(),
+            self.home.pipe_access(),
         )?;
         self.reactor.add(&channel.reports, Source::Copy(language), Interest::Read)?;
-        let coming = Coming { purpose, channel, stdout, stderr };
+        let coming = PendingCopy { purpose, channel, stdout, stderr };
         self.operations.images.coming.insert(language, coming);
         Ok(directory)
     }
@@ -96,21 +96,21 @@ impl Keeper {
     /// Reads the reports of a copy that is kept.
     pub(in super::super) fn read_image_reports(&mut self, image: ImageId) {
         let content = self.operations.images.get_mut(image);
-        let Some(Content::Coming(channel) | Content::Process(_, channel)) = content else {
+        let Some(Content::PendingCopy(channel) | Content::Process(_, channel)) = content else {
             return;
         };
         let own = channel.directory.clone();
         for said in channel.read(&mut self.output.buffer) {
             match said {
-                AboutCopy::Up(report) => self.image_is_up(image, &report),
-                AboutCopy::Unborn { directory, error } if own.as_os_str() == &*directory => {
+                CopyEvent::Up(report) => self.image_is_up(image, &report),
+                CopyEvent::Failed { directory, error } if own.as_os_str() == &*directory => {
                     self.operate(Event::ImageLost { image, why: error });
                 }
                 // About a copy of the image itself, which a rewind needs.
-                AboutCopy::Unborn { directory, error } => {
+                CopyEvent::Failed { directory, error } => {
                     self.family.failed_copies.push((directory, error));
                 }
-                AboutCopy::Copied { directory, pid } => self.expect_copy(pid, directory),
+                CopyEvent::Copied { directory, pid } => self.expect_copy(pid, directory),
             }
         }
     }
@@ -122,7 +122,9 @@ impl Keeper {
         };
         let images = &mut self.operations.images;
         match images.remove(image) {
-            Some(Content::Coming(channel)) => images.put(image, Content::Process(pid, channel)),
+            Some(Content::PendingCopy(channel)) => {
+                images.put(image, Content::Process(pid, channel))
+            }
             Some(other) => images.put(image, other),
             None => {}
         }
@@ -137,9 +139,9 @@ impl Keeper {
             return;
         };
         match coming.channel.read(&mut self.output.buffer).pop() {
-            Some(AboutCopy::Up(report)) => self.copy_is_up(language, &report),
-            Some(AboutCopy::Unborn { error, .. }) => self.copy_failed(language, &error),
-            Some(AboutCopy::Copied { .. }) | None => {}
+            Some(CopyEvent::Up(report)) => self.copy_is_up(language, &report),
+            Some(CopyEvent::Failed { error, .. }) => self.copy_failed(language, &error),
+            Some(CopyEvent::Copied { .. }) | None => {}
         }
     }
 
@@ -150,8 +152,12 @@ impl Keeper {
         let Some(coming) = self.operations.images.coming.remove(&language) else {
             return;
         };
-        let Coming { purpose, channel: Channel { kernel, reports, directory }, stdout, stderr } =
-            coming;
+        let PendingCopy {
+            purpose,
+            channel: Channel { kernel, reports, directory },
+            stdout,
+            stderr,
+        } = coming;
         self.kernels.origins.add_kernel(pid, language);
         if let Some(label) = self.label() {
             label.put_on(pid);

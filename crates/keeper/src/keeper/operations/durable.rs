@@ -71,17 +71,17 @@ pub(super) fn kept_dump(
 
 /// What a worker has kept.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct LocalSave {
     as_of: RunNo,
     saved_at: String,
-    dumps: Vec<KeptDump>,
+    dumps: Vec<SavedDump>,
     left: Vec<LeftBehind>,
     /// The outcome for the store's file, if one was wanted.
     pub(super) outgoing: Option<Result<PathBuf, String>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct KeptDump {
+struct SavedDump {
     language: Language,
     as_of: RunNo,
     /// Epoch of the process whose state it is, if it had one.
@@ -89,7 +89,7 @@ struct KeptDump {
     name: String,
 }
 
-impl Kept {
+impl LocalSave {
     /// Removes a file that was not uploaded to the store.
     pub(super) fn clear_away(self) {
         if let Some(Ok(file)) = self.outgoing {
@@ -144,7 +144,7 @@ impl Keeper {
     }
 
     /// Makes new processes of this language start from the file.
-    fn adopt(&mut self, dump: &KeptDump) {
+    fn adopt(&mut self, dump: &SavedDump) {
         let Some(mut state) = self.home.directory.state() else {
             return;
         };
@@ -349,7 +349,7 @@ fn call_uploader(order: &str) -> io::Result<Vec<u8>> {
 pub(super) fn keep(
     mut contents: Contents,
     outgoing: Option<Result<PathBuf, String>>,
-) -> Result<Kept, Failure> {
+) -> Result<LocalSave, Failure> {
     let failed = |error: &(dyn Error + 'static)| {
         Failure::because(Code::Storage, "the session cannot be saved", error)
     };
@@ -366,7 +366,7 @@ pub(super) fn keep(
             saved.dump = Some(name.clone());
             saved.dump_as_of_run = Some(kernel.as_of);
             let epoch = kernel.epoch.map(|epoch| epoch.0);
-            dumps.push(KeptDump { language: kernel.language, as_of: kernel.as_of, epoch, name });
+            dumps.push(SavedDump { language: kernel.language, as_of: kernel.as_of, epoch, name });
         }
         kernels.insert(kernel.language, saved);
     }
@@ -378,7 +378,7 @@ pub(super) fn keep(
         let written = bundle::write(&contents, &path);
         written.map(|_| path).map_err(|failure| failure.message)
     });
-    Ok(Kept { as_of: contents.last_run, saved_at, dumps, left: contents.left, outgoing })
+    Ok(LocalSave { as_of: contents.last_run, saved_at, dumps, left: contents.left, outgoing })
 }
 
 /// Gives a dump its final name after its content is on the disk.

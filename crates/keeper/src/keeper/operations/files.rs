@@ -309,7 +309,7 @@ fn rules(place: &Place) -> Rules {
     let limits = files::Limits {
         total: Some(LARGEST_WORKSPACE),
         file: Some(LARGEST_FILE),
-        over: files::Over::LeaveOut,
+        over: files::OverLimit::LeaveOut,
     };
     Rules { limits, skip: vec![place.sessions.clone()], ..Rules::default() }
 }

@@ -1,7 +1,7 @@
 //! The parts of a save, as they come in: the kernels' states and dumps.
 
 use crate::dumps::Dumps;
-use crate::kernels::Dumped;
+use crate::kernels::DumpOutcome;
 use crate::processes;
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
@@ -141,14 +141,14 @@ impl Gathering {
     }
 
     /// Returns the outcome of a process that wrote a dump and has ended.
-    pub(super) fn left_by(&self, writer: Pid) -> Option<(Language, Dumped)> {
+    pub(super) fn left_by(&self, writer: Pid) -> Option<(Language, DumpOutcome)> {
         let mut kernels = self.kernels.iter();
         let (language, kernel) = kernels.find(|(_, k)| k.dump.writer() == Some(writer))?;
         Some((*language, self.left_at(kernel.dump.own_file()?)))
     }
 
     /// Returns the outcome of a dump whose writer has ended.
-    pub(super) fn left_at(&self, path: &Path) -> Dumped {
+    pub(super) fn left_at(&self, path: &Path) -> DumpOutcome {
         let report = self.dumps.outcome(path);
         let dumped = report.and_then(|report| serde_json::from_slice(&report).ok());
         dumped.unwrap_or_else(|| self.cut_short(path.to_owned()))
@@ -160,7 +160,7 @@ impl Gathering {
         &mut self,
         save: SaveId,
         language: Language,
-        dumped: Dumped,
+        dumped: DumpOutcome,
     ) -> Option<Event> {
         let kernel = self.kernels.get_mut(&language)?;
         if kernel.dump.own_file() != Some(&dumped.path) {
@@ -199,13 +199,13 @@ impl Gathering {
         }
     }
 
-    fn cut_short(&self, path: PathBuf) -> Dumped {
+    fn cut_short(&self, path: PathBuf) -> DumpOutcome {
         // On a full disk, not even the error can be written.
         let why = if self.dumps.are_full() {
             "no space left on device"
         } else {
             "the process that wrote it was ended"
         };
-        Dumped { path, carried: 0, left: Vec::new(), error: Some(why.to_owned()) }
+        DumpOutcome { path, carried: 0, left: Vec::new(), error: Some(why.to_owned()) }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::super::Keeper;
 use super::super::live::Live;
-use super::copies::{Channel, Coming, Purpose};
-use crate::kernels::{Copy, DriverFiles, Dumped, Kind};
+use super::copies::{Channel, PendingCopy, Purpose};
+use crate::kernels::{Copy, DriverFiles, DumpOutcome, Kind};
 use crate::processes;
 use crate::reactor::Interest;
 use crate::scratch::remove_tree;
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 pub(in super::super) struct Images {
     contents: BTreeMap<ImageId, Content>,
     /// Copies that are to become kernels and have not reported yet.
-    pub(super) coming: BTreeMap<Language, Coming>,
+    pub(super) coming: BTreeMap<Language, PendingCopy>,
     /// Processes that are to replace kernels.
     pub(super) successors: BTreeMap<Language, (CopyId, Live)>,
     /// States that were captured last and could not be written to the file.
@@ -34,7 +34,7 @@ pub(in super::super) struct Images {
 #[derive(Debug)]
 pub(super) enum Content {
     /// A copy that has not reported yet.
-    Coming(Channel),
+    PendingCopy(Channel),
     /// A copy that waits.
     Process(Pid, Channel),
     /// The state is being written to this file.
@@ -66,7 +66,7 @@ impl Images {
     /// Returns the image whose copy takes orders in that directory and has not reported
     /// yet.
     pub(super) fn coming_in(&self, directory: &str) -> Option<ImageId> {
-        let is_it = |content: &Content| matches!(content, Content::Coming(channel) if channel.is_at(directory));
+        let is_it = |content: &Content| matches!(content, Content::PendingCopy(channel) if channel.is_at(directory));
         self.contents.iter().find(|(_, content)| is_it(content)).map(|(id, _)| *id)
     }
 
@@ -77,7 +77,7 @@ impl Images {
     }
 
     pub(in super::super) fn are_copies_coming(&self) -> bool {
-        self.contents.values().any(|content| matches!(content, Content::Coming(_)))
+        self.contents.values().any(|content| matches!(content, Content::PendingCopy(_)))
     }
 }
 
@@ -91,7 +91,7 @@ impl Keeper {
 
     pub(super) fn copy_to_image(&mut self, image: ImageId, language: Language) {
         match self.try_copy_to_image(image, language) {
-            Ok(channel) => self.operations.images.put(image, Content::Coming(channel)),
+            Ok(channel) => self.operations.images.put(image, Content::PendingCopy(channel)),
             Err(error) => {
                 let why = format!("no copy of it could be made: {error}");
                 self.operate(Event::ImageLost { image, why });
@@ -101,8 +101,12 @@ impl Keeper {
 
     fn try_copy_to_image(&mut self, image: ImageId, language: Language) -> io::Result<Channel> {
         let directory = self.home.scratch.subdirectory(&format!("i{}", image.0))?;
-        let channel =
-            Channel::open(language, directory.clone(), DriverFiles::Absent, self.home.openness())?;
+        let channel = Channel::open(
+            language,
+            directory.clone(),
+            DriverFiles::Absent,
+            self.home.pipe_access(),
+        )?;
         self.reactor.add(&channel.reports, Source::Image(image), Interest::Read)?;
         self.copy(language, &Copy { directory: &directory, kind: Kind::Image })?;
         Ok(channel)
@@ -129,7 +133,11 @@ impl Keeper {
 
     /// Handles the report that a kernel has written its state to a file. Returns false if
     /// it was not for an image.
-    pub(in super::super) fn image_dumped(&mut self, language: Language, dumped: &Dumped) -> bool {
+    pub(in super::super) fn image_dumped(
+        &mut self,
+        language: Language,
+        dumped: &DumpOutcome,
+    ) -> bool {
         let is_it =
             |content: &Content| matches!(content, Content::Dumping(path) if *path == dumped.path);
         let contents = &mut self.operations.images.contents;
@@ -275,7 +283,7 @@ impl Keeper {
         match self.operations.images.get_mut(image) {
             Some(Content::Process(_, channel)) => channel.kernel.copy(&order),
             Some(
-                Content::Coming(_)
+                Content::PendingCopy(_)
                 | Content::Dumping(_)
                 | Content::Awaited(..)
                 | Content::Current(_)
@@ -317,7 +325,7 @@ impl Keeper {
                 self.close_channel(&channel);
             }
             // The copy may start at any moment; it then finds no keeper and ends.
-            Some(Content::Coming(channel)) => self.close_channel(&channel),
+            Some(Content::PendingCopy(channel)) => self.close_channel(&channel),
             Some(Content::Dumping(path)) => self.home.dumps().remove(&path),
             Some(Content::Saved(saved)) => {
                 let dump = saved.dump.as_deref().and_then(|name| self.home.directory.dump(name));

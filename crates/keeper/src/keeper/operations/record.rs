@@ -103,7 +103,7 @@ impl Keeper {
                 Some(Content::Saved(saved)) => Some((**saved).clone()),
                 Some(Content::Current(_)) => current.get(language).cloned(),
                 Some(
-                    Content::Coming(_)
+                    Content::PendingCopy(_)
                     | Content::Dumping(_)
                     | Content::Process(..)
                     | Content::Awaited(..),

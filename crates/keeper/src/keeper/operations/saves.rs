@@ -5,10 +5,10 @@
 use super::super::Keeper;
 use super::Operations;
 use super::bundle::{self, Contents, DumpFile, KernelContents, Origin};
-use super::durable::{Kept, Upload, keep, kept_dump};
+use super::durable::{LocalSave, Upload, keep, kept_dump};
 use super::gathering::{Dump, Gathered, Gathering};
 use crate::dumps::Dumps;
-use crate::kernels::Dumped;
+use crate::kernels::DumpOutcome;
 use crate::processes;
 use crate::shortage::{of_scratch, of_start};
 use crate::source::Source;
@@ -50,7 +50,7 @@ pub(super) enum Work {
     Gathering,
     Writing(Worker),
     /// A worker has kept it for a durable session.
-    Kept(Box<Kept>),
+    Kept(Box<LocalSave>),
     Done,
 }
 
@@ -129,7 +129,7 @@ impl Saves {
     pub(in super::super) fn has_dump(
         &mut self,
         language: Language,
-        dumped: Dumped,
+        dumped: DumpOutcome,
         dumps: &Dumps,
     ) -> Option<Event> {
         if self.current.is_none() {
@@ -332,7 +332,7 @@ impl Keeper {
         let (id, work) = (save.id, Work::Done);
         let (work, saved) = match save.target {
             Target::File { .. } => (work, understood(&answer).map(Saved::File)),
-            Target::Here { .. } => match understood::<Box<Kept>>(&answer) {
+            Target::Here { .. } => match understood::<Box<LocalSave>>(&answer) {
                 Ok(kept) => {
                     let outgoing = kept.outgoing.clone().map(|file| file.map(|_| ()));
                     (Work::Kept(kept), Ok(Saved::Here { outgoing }))

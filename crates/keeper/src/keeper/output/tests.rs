@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernels::{DriverFiles, open_channel};
-use crate::scratch::Openness;
+use crate::scratch::PipeAccess;
 use sessile_protocol::Exec;
 use sessile_session::Epoch;
 use std::fs::File;
@@ -27,7 +27,7 @@ impl Bench {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().to_owned();
         let (kernel, reports) =
-            open_channel(Language::Python, &directory, DriverFiles::Absent, Openness::Open)
+            open_channel(Language::Python, &directory, DriverFiles::Absent, PipeAccess::Open)
                 .unwrap();
         let [stdout, stderr] = [StreamName::Stdout, StreamName::Stderr]
             .map(|name| Stream::create(&directory, name).unwrap());

@@ -305,7 +305,8 @@ pub(in crate::http) struct AgentList {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct Taken {
+#[schema(as = Accepted)]
+pub(in crate::http) struct Accepted {
     /// Always true
     pub(super) accepted: bool,
 }

@@ -21,7 +21,7 @@ use axum::response::sse::{Event as Message, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use bodies::{
-    AgentList, NewTask, RewoundAgent, Taken, TaskBegun, TaskList, TasksQuery, ThreadPage,
+    Accepted, AgentList, NewTask, RewoundAgent, TaskBegun, TaskList, TasksQuery, ThreadPage,
     ThreadQuery, WaitQuery,
 };
 use futures_util::stream;
@@ -201,11 +201,11 @@ pub(super) async fn task(
 #[utoipa::path(
     post, path = "/v1/agents/{id}/cancel", operation_id = "cancel_task", tag = "agents",
     params(wire::SessionParam),
-    responses((status = 200, body = Taken))
+    responses((status = 200, body = Accepted))
 )]
-pub(super) async fn cancel(AgentCall { service, caller, id }: AgentCall) -> Answer<Taken> {
+pub(super) async fn cancel(AgentCall { service, caller, id }: AgentCall) -> Answer<Accepted> {
     service.cancel_task(&caller, &id).await?;
-    Ok(Json(Taken { accepted: true }))
+    Ok(Json(Accepted { accepted: true }))
 }
 
 /// Approve or deny a call
@@ -213,18 +213,18 @@ pub(super) async fn cancel(AgentCall { service, caller, id }: AgentCall) -> Answ
     post, path = "/v1/agents/{id}/approvals", operation_id = "decide_call", tag = "agents",
     params(wire::SessionParam),
     request_body = Decision,
-    responses((status = 200, body = Taken))
+    responses((status = 200, body = Accepted))
 )]
 pub(super) async fn decide(
     AgentCall { service, caller, id }: AgentCall,
     Body(body): Body<Decision>,
-) -> Answer<Taken> {
+) -> Answer<Accepted> {
     let verdict = match body.allow {
         true => Verdict::Allowed,
         false => Verdict::Denied(body.reason.unwrap_or_default()),
     };
     service.decide_call(&caller, &id, body.call, verdict).await?;
-    Ok(Json(Taken { accepted: true }))
+    Ok(Json(Accepted { accepted: true }))
 }
 
 /// Stream the events of an agent's thread

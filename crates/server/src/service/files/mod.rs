@@ -14,7 +14,7 @@ use incoming::Incoming;
 use outgoing::Outgoing;
 use sessile_client::{NoView, Workspace};
 use sessile_files::{
-    Content, Entry, Inside, Kind, Replace, Root, Unpacked, Watcher, Writing, Written,
+    Content, Entry, Kind, RelativePath, Replace, Root, Unpacked, Watcher, Writing, Written,
 };
 use sessile_protocol::{Exec, Language, SessionId};
 use sessile_store::SessionStatus;
@@ -212,7 +212,7 @@ impl Service {
             }
             Ok((root, path))
         };
-        let (root, path): (Root, Inside) = self.with_files(caller, id, begin).await?;
+        let (root, path): (Root, RelativePath) = self.with_files(caller, id, begin).await?;
         Ok(outgoing::outgoing(move |into| root.pack(&path, into)))
     }
 

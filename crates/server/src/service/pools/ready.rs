@@ -17,11 +17,11 @@ use std::sync::{Arc, Mutex};
 
 #[derive(Debug, Default)]
 pub(super) struct ReadyCopies {
-    stock: Mutex<Stock>,
+    stock: Mutex<CopyStock>,
 }
 
 #[derive(Debug, Default)]
-struct Stock {
+struct CopyStock {
     /// Oldest first.
     copies: VecDeque<Copy>,
     /// Copies that may be returned: no others are made in their place meanwhile.

@@ -15,7 +15,7 @@ pub(crate) use plan::MOST_ENTRIES;
 
 use super::depot::Depot;
 use super::digest::TreeId;
-use super::error::{Error, Told};
+use super::error::{Error, ErrorAt};
 use super::place::Place;
 use super::rules::{LeftOut, Rules};
 use std::path::{Path, PathBuf};
@@ -68,8 +68,8 @@ impl Depot {
     /// nothing was changed. Later failures are in [`Restored::failed`].
     pub fn restore(&self, tree: TreeId, root: &Path, rules: &Rules) -> Result<Restored, Error> {
         let _hold = self.hold()?;
-        let path = super::place::real(root).told("open", root)?;
-        let place = Place::root(&path).told("open", &path)?;
+        let path = super::place::real(root).error_at("open", root)?;
+        let place = Place::root(&path).error_at("open", &path)?;
         let plan = plan::plan(self, tree, &path, &place, rules)?;
         Ok(perform::perform(self, &place, plan))
     }

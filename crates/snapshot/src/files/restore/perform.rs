@@ -1,12 +1,14 @@
 //! Performs the planned steps, one at a time.
 
 use super::super::depot::Depot;
-use super::super::error::{Error, Told};
+use super::super::error::{Error, ErrorAt};
 use super::super::listing::Content;
 use super::super::place::{Kind, Place, TEMPORARY, dress, unique};
 use super::super::stream::Cloning;
 use super::plan::name_of;
-use super::steps::{Attributes, Before, Deletion, Link, Made, Making, News, Plan, Why};
+use super::steps::{
+    AttributeChange, Attributes, Before, CreatedEntry, Creation, Deletion, Link, Plan, Why,
+};
 use super::{Failure, Restored};
 use std::ffi::OsStr;
 use std::io;
@@ -48,8 +50,8 @@ pub(super) fn perform(depot: &Depot, root: &Place, plan: Plan) -> Restored {
     }
     for attributes in plan.attributes {
         let list = match attributes.news {
-            News::Differs => Some(&mut told.attributes),
-            News::Follows => None,
+            AttributeChange::Differs => Some(&mut told.attributes),
+            AttributeChange::Follows => None,
         };
         note(hand.set(&attributes), attributes.path, list, &mut told.failed);
     }
@@ -85,8 +87,8 @@ impl Performer<'_> {
     fn within<T>(
         &mut self,
         path: &Path,
-        step: impl FnOnce(&Place, &OsStr) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        step: impl FnOnce(&Place, &OsStr) -> Result<T, StepError>,
+    ) -> Result<T, StepError> {
         let parent = path.parent().unwrap_or(Path::new(""));
         let place = match self.last.take() {
             Some((known, place)) if known == parent => place,
@@ -109,26 +111,26 @@ impl Performer<'_> {
             Ok(())
         });
         match outcome {
-            Err(Trouble::Here(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            outcome => outcome.map_err(|trouble| trouble.told("delete", path)),
+            Err(StepError::Here(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            outcome => outcome.map_err(|trouble| trouble.error_at("delete", path)),
         }
     }
 
-    fn make(&mut self, making: &Making) -> Result<(), Error> {
+    fn make(&mut self, making: &Creation) -> Result<(), Error> {
         let path = &making.path;
         match &making.made {
-            Made::Directory => self
+            CreatedEntry::Directory => self
                 .within(path, |place, name| Ok(place.make_directory(name)?))
-                .map_err(|trouble| trouble.told("make the directory", path)),
-            Made::File(content) => self.write(path, content),
-            Made::Symlink { target, modified } => self
+                .map_err(|trouble| trouble.error_at("make the directory", path)),
+            CreatedEntry::File(content) => self.write(path, content),
+            CreatedEntry::Symlink { target, modified } => self
                 .within(path, |place, name| {
                     replace(place, name, |temporary| {
                         place.make_symlink(temporary, target)?;
                         Ok(place.set_modified(temporary, *modified)?)
                     })
                 })
-                .map_err(|trouble| trouble.told("make the link", path)),
+                .map_err(|trouble| trouble.error_at("make the link", path)),
         }
     }
 
@@ -143,14 +145,14 @@ impl Performer<'_> {
             })
         });
         self.cloning = cloning;
-        outcome.map_err(|trouble| trouble.told("write", path))
+        outcome.map_err(|trouble| trouble.error_at("write", path))
     }
 
     fn link(&mut self, link: &Link) -> Result<(), Error> {
         let first = link.first.parent().unwrap_or(Path::new(""));
-        let other = self.root.below(first).told("open", first)?;
+        let other = self.root.below(first).error_at("open", first)?;
         let from = name_of(&link.first);
-        let facts = other.facts(from).told("look at", &link.first)?;
+        let facts = other.facts(from).error_at("look at", &link.first)?;
         if facts.kind != Kind::File {
             let source = io::Error::other("it is not a file");
             return Err(Error::Io { action: "link to", path: link.first.clone(), source });
@@ -162,7 +164,7 @@ impl Performer<'_> {
             }
             replace(place, name, |temporary| Ok(place.link(temporary, &other, from)?))
         });
-        outcome.map_err(|trouble| trouble.told("make the link", &link.path))
+        outcome.map_err(|trouble| trouble.error_at("make the link", &link.path))
     }
 
     fn set(&mut self, attributes: &Attributes) -> Result<(), Error> {
@@ -173,33 +175,33 @@ impl Performer<'_> {
             }
             Ok(place.set_modified(name, attributes.modified)?)
         });
-        outcome.map_err(|trouble| trouble.told("set the mode and time of", path))
+        outcome.map_err(|trouble| trouble.error_at("set the mode and time of", path))
     }
 }
 
 /// The cause of a failed step: the workspace, or the depot.
-enum Trouble {
+enum StepError {
     Here(io::Error),
     Depot(Error),
 }
 
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        Trouble::Here(error)
+impl From<io::Error> for StepError {
+    fn from(error: io::Error) -> StepError {
+        StepError::Here(error)
     }
 }
 
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Trouble {
-        Trouble::Depot(error)
+impl From<Error> for StepError {
+    fn from(error: Error) -> StepError {
+        StepError::Depot(error)
     }
 }
 
-impl Trouble {
-    fn told(self, action: &'static str, path: &Path) -> Error {
+impl StepError {
+    fn error_at(self, action: &'static str, path: &Path) -> Error {
         match self {
-            Trouble::Here(source) => Error::Io { action, path: path.to_owned(), source },
-            Trouble::Depot(error) => error,
+            StepError::Here(source) => Error::Io { action, path: path.to_owned(), source },
+            StepError::Depot(error) => error,
         }
     }
 }
@@ -209,8 +211,8 @@ impl Trouble {
 fn replace(
     place: &Place,
     name: &OsStr,
-    make: impl FnOnce(&OsStr) -> Result<(), Trouble>,
-) -> Result<(), Trouble> {
+    make: impl FnOnce(&OsStr) -> Result<(), StepError>,
+) -> Result<(), StepError> {
     let temporary = unique(TEMPORARY)?;
     let outcome = make(&temporary).and_then(|()| Ok(place.rename(&temporary, name)?));
     if outcome.is_err() {

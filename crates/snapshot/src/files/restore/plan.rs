@@ -2,7 +2,7 @@
 
 use super::super::depot::{Depot, ObjectKind};
 use super::super::digest::{Digest, TreeId};
-use super::super::error::{Error, Told};
+use super::super::error::{Error, ErrorAt};
 use super::super::ignores::{self, Ignores, Texts};
 use super::super::index::Index;
 use super::super::listing::{Content, Entry, Node};
@@ -11,7 +11,9 @@ use super::super::rules::{Reason, Rules, SetIds};
 use super::super::snapshot::{Bounds, DEEPEST, ignore_texts};
 use super::super::stream;
 use super::Failure;
-use super::steps::{Attributes, Before, Deletion, Link, Made, Making, News, Plan, Unlock, Why};
+use super::steps::{
+    AttributeChange, Attributes, Before, CreatedEntry, Creation, Deletion, Link, Plan, Unlock, Why,
+};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -59,7 +61,7 @@ pub(super) fn plan(
     root: &Place,
     rules: &Rules,
 ) -> Result<Plan, Error> {
-    let device = Facts::of_open(root).told("open", path)?.device;
+    let device = Facts::of_open(root).error_at("open", path)?.device;
     let mut planner = Planner {
         depot,
         bounds: Bounds::new(depot, rules, device),
@@ -72,7 +74,7 @@ pub(super) fn plan(
         entries: 0,
         plan: Plan::default(),
     };
-    let names = root.names().told("list", path)?;
+    let names = root.names().error_at("list", path)?;
     planner.directory(Some((root, names)), Path::new(""), &tree.0)?;
     let mut plan = planner.plan;
     plan.unlocks.reverse();
@@ -83,7 +85,7 @@ pub(super) fn plan(
 /// Checks that the depot has all needed contents before anything begins.
 fn check(depot: &Depot, tree: TreeId, plan: &Plan) -> Result<(), Error> {
     for making in &plan.makings {
-        if let Made::File(content) = &making.made
+        if let CreatedEntry::File(content) = &making.made
             && !depot.has(ObjectKind::Blobs, &content.blob, content.size)
         {
             let object = depot.object(ObjectKind::Blobs, &content.blob);
@@ -232,28 +234,28 @@ impl Planner<'_> {
     /// Plans an entry that is missing, or replaced.
     fn make(&mut self, path: &Path, node: &Node, before: Before) -> Result<Touched, Error> {
         let mut make = |made| {
-            self.plan.makings.push(Making { path: path.to_owned(), made, before });
+            self.plan.makings.push(Creation { path: path.to_owned(), made, before });
         };
         match node {
-            Node::File(content) => make(Made::File(*content)),
+            Node::File(content) => make(CreatedEntry::File(*content)),
             Node::Symlink { modified, target } => {
-                make(Made::Symlink { target: target.clone(), modified: *modified });
+                make(CreatedEntry::Symlink { target: target.clone(), modified: *modified });
             }
             Node::Link { first } => {
                 let first = first.clone();
                 self.plan.links.push(Link { path: path.to_owned(), first, before });
             }
             Node::Directory { mode, modified, listing } => {
-                make(Made::Directory);
+                make(CreatedEntry::Directory);
                 self.directory(None, path, listing)?;
-                self.follow(path, *mode, *modified, News::Follows);
+                self.follow(path, *mode, *modified, AttributeChange::Follows);
             }
             Node::LeftOut => return Ok(Touched::No),
         }
         Ok(Touched::Yes)
     }
 
-    fn follow(&mut self, path: &Path, mode: u32, modified: Time, news: News) {
+    fn follow(&mut self, path: &Path, mode: u32, modified: Time, news: AttributeChange) {
         let path = path.to_owned();
         self.plan.attributes.push(Attributes { path, mode: Some(mode), modified, news });
     }
@@ -282,9 +284,9 @@ impl Planner<'_> {
         }
         let touched = touched.or(opened);
         if facts.mode != mode || (facts.modified != modified && touched == Touched::No) {
-            self.follow(path, mode, modified, News::Differs);
+            self.follow(path, mode, modified, AttributeChange::Differs);
         } else if touched == Touched::Yes {
-            self.follow(path, mode, modified, News::Follows);
+            self.follow(path, mode, modified, AttributeChange::Follows);
         }
         Ok(Touched::No)
     }
@@ -303,8 +305,8 @@ impl Planner<'_> {
         // and two files of the snapshot must not become one.
         let own = !shared || (dressed && self.claimed.insert(facts.inode));
         if !same || !own {
-            let made = Made::File(*content);
-            self.plan.makings.push(Making {
+            let made = CreatedEntry::File(*content);
+            self.plan.makings.push(Creation {
                 path: path.to_owned(),
                 made,
                 before: Before::Something,
@@ -317,7 +319,7 @@ impl Planner<'_> {
         if dressed {
             self.plan.unchanged += 1;
         } else {
-            self.follow(path, content.mode, content.modified, News::Differs);
+            self.follow(path, content.mode, content.modified, AttributeChange::Differs);
         }
         Touched::No
     }
@@ -347,14 +349,14 @@ impl Planner<'_> {
                 self.plan.unchanged += 1;
             } else {
                 let path = path.to_owned();
-                let news = News::Differs;
+                let news = AttributeChange::Differs;
                 self.plan.attributes.push(Attributes { path, mode: None, modified, news });
             }
             return Touched::No;
         }
-        let made = Made::Symlink { target: target.to_owned(), modified };
+        let made = CreatedEntry::Symlink { target: target.to_owned(), modified };
         let path = path.to_owned();
-        self.plan.makings.push(Making { path, made, before: Before::Something });
+        self.plan.makings.push(Creation { path, made, before: Before::Something });
         Touched::Yes
     }
 

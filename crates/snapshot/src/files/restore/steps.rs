@@ -14,7 +14,7 @@ pub(super) struct Plan {
     /// From the bottom.
     pub(super) deletions: Vec<Deletion>,
     /// From the top.
-    pub(super) makings: Vec<Making>,
+    pub(super) makings: Vec<Creation>,
     /// After all files that they could be names of.
     pub(super) links: Vec<Link>,
     /// After everything else, because work in a directory changes its time; from the
@@ -47,9 +47,9 @@ pub(super) enum Why {
 }
 
 #[derive(Debug)]
-pub(super) struct Making {
+pub(super) struct Creation {
     pub(super) path: PathBuf,
-    pub(super) made: Made,
+    pub(super) made: CreatedEntry,
     pub(super) before: Before,
 }
 
@@ -60,7 +60,7 @@ pub(super) enum Before {
 }
 
 #[derive(Debug)]
-pub(super) enum Made {
+pub(super) enum CreatedEntry {
     Directory,
     File(Content),
     Symlink { target: OsString, modified: Time },
@@ -79,11 +79,11 @@ pub(super) struct Attributes {
     /// None for links.
     pub(super) mode: Option<u32>,
     pub(super) modified: Time,
-    pub(super) news: News,
+    pub(super) news: AttributeChange,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum AttributeChange {
     /// The mode or the time differs.
     Differs,
     /// It only corrects the effect of other steps on a directory.

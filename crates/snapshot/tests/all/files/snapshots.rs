@@ -3,7 +3,7 @@
 use super::workspace::{Place, chmod, write};
 use sessile_snapshot::bundle::{self, Reader, Writer};
 use sessile_snapshot::files::{
-    Error, IgnoreFiles, Limits, Omission, Over, Reason, Rules, Special, What, copy,
+    ChangedProperty, Error, IgnoreFiles, Limits, Omission, OverLimit, Reason, Rules, Special, copy,
 };
 use std::io::{Seek, Write};
 use std::os::unix::fs::symlink;
@@ -175,7 +175,7 @@ fn files_over_a_limit_are_left_out_and_left_alone() {
     write(&place.root.join("b"), vec![2; 5_000]);
     write(&place.root.join("c"), vec![3; 1_500]);
     write(&place.root.join("d"), vec![3; 10]);
-    let limits = Limits { total: Some(2_000), file: Some(4_000), over: Over::LeaveOut };
+    let limits = Limits { total: Some(2_000), file: Some(4_000), over: OverLimit::LeaveOut };
     let rules = Rules { limits, ..Rules::default() };
     let taken = place.depot.snapshot(&place.root, &rules).unwrap();
     let left = taken.report.left_out.examples();
@@ -186,7 +186,7 @@ fn files_over_a_limit_are_left_out_and_left_alone() {
     place.depot.restore(taken.tree, &place.root, &rules).unwrap();
     assert_eq!(std::fs::read(place.root.join("b")).unwrap(), b"changed");
 
-    let limits = Limits { over: Over::Refuse, ..limits };
+    let limits = Limits { over: OverLimit::Refuse, ..limits };
     let refused = place.depot.snapshot(&place.root, &Rules { limits, ..Rules::default() });
     let error = refused.unwrap_err();
     assert!(matches!(&error, Error::TooLarge { limit: 2_000, .. }), "{error}");
@@ -240,10 +240,10 @@ fn a_difference_names_what_has_happened() {
     let changed: Vec<_> =
         found.changed.iter().map(|change| (change.path.to_str().unwrap(), change.what)).collect();
     let expected = [
-        ("changed", What::Content),
-        ("link", What::Content),
-        ("mode", What::Mode),
-        ("was-file", What::Kind),
+        ("changed", ChangedProperty::Content),
+        ("link", ChangedProperty::Content),
+        ("mode", ChangedProperty::Mode),
+        ("was-file", ChangedProperty::Kind),
     ];
     assert_eq!(changed, expected);
     assert_eq!(found.created, [PathBuf::from("a-name"), PathBuf::from("was-file/new")]);

@@ -36,7 +36,7 @@ pub(crate) struct Waiting {
 
 /// A stopped process.
 #[derive(Debug)]
-pub(crate) struct Implant {
+pub(crate) struct StoppedProcess {
     pid: Pid,
     registers: libc::user_regs_struct,
     waiting: Option<Waiting>,
@@ -58,7 +58,7 @@ enum Progress {
     HasCalled,
 }
 
-impl Implant {
+impl StoppedProcess {
     /// Stops a child of this process.
     pub(crate) fn stop(pid: Pid) -> io::Result<Self> {
         let options = libc::PTRACE_O_TRACESYSGOOD;
@@ -133,7 +133,7 @@ impl Implant {
     }
 }
 
-impl Drop for Implant {
+impl Drop for StoppedProcess {
     fn drop(&mut self) {
         if self.progress == Progress::HasCalled {
             machine::resume(&mut self.registers);
@@ -268,24 +268,24 @@ mod tests {
         let mut child =
             Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
-        let mut implant = loop {
-            match Implant::stop(pid) {
-                Ok(implant) if implant.waiting().is_some_and(|w| w.number == libc::SYS_read) => {
-                    break implant;
+        let mut stopped = loop {
+            match StoppedProcess::stop(pid) {
+                Ok(stopped) if stopped.waiting().is_some_and(|w| w.number == libc::SYS_read) => {
+                    break stopped;
                 }
                 Ok(_) | Err(_) => std::thread::yield_now(),
             }
         };
-        assert_eq!(implant.waiting().unwrap().first, 0);
-        assert_eq!(implant.call(libc::SYS_getpid, &[]).unwrap(), u64::from(child.id()));
-        let refused = implant.call(libc::SYS_close, &[999]).unwrap_err();
+        assert_eq!(stopped.waiting().unwrap().first, 0);
+        assert_eq!(stopped.call(libc::SYS_getpid, &[]).unwrap(), u64::from(child.id()));
+        let refused = stopped.call(libc::SYS_close, &[999]).unwrap_err();
         assert_eq!(refused.raw_os_error(), Some(libc::EBADF));
-        let room = implant.room();
-        implant.call(libc::SYS_pipe2, &[room, 0]).unwrap();
-        let ends = implant.read(room).unwrap();
+        let room = stopped.room();
+        stopped.call(libc::SYS_pipe2, &[room, 0]).unwrap();
+        let ends = stopped.read(room).unwrap();
         // Other tests may have left a descriptor open in the new process.
         assert!(ends >> 32 > ends & 0xffff_ffff && ends & 0xffff_ffff > 2, "{ends:#x}");
-        drop(implant);
+        drop(stopped);
         child.stdin.take().unwrap().write_all(b"on").unwrap();
         let mut said = String::new();
         child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
@@ -297,7 +297,7 @@ mod tests {
     fn an_end_is_left_to_who_reaps() {
         let mut child = Command::new("true").spawn().unwrap();
         let pid = Pid::from_child(&child);
-        while Implant::stop(pid).is_ok() {}
+        while StoppedProcess::stop(pid).is_ok() {}
         assert!(child.wait().unwrap().success());
     }
 
@@ -312,14 +312,14 @@ mod tests {
         output.read_line(&mut line).unwrap();
         let pid = Pid::from_child(&child);
         let waits = |waiting: Waiting| [libc::SYS_pause, libc::SYS_ppoll].contains(&waiting.number);
-        let implant = loop {
-            match Implant::stop(pid) {
-                Ok(implant) if implant.waiting().is_some_and(waits) => break implant,
+        let stopped = loop {
+            match StoppedProcess::stop(pid) {
+                Ok(stopped) if stopped.waiting().is_some_and(waits) => break stopped,
                 Ok(_) | Err(_) => std::thread::yield_now(),
             }
         };
         rustix::process::kill_process(pid, rustix::process::Signal::USR1).unwrap();
-        drop(implant);
+        drop(stopped);
         line.clear();
         output.read_line(&mut line).unwrap();
         assert_eq!(line, "woken\n");

@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 const NEEDED: [&str; 2] = ["keeper.sock", "metadata.json"];
 
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct DirectoryWatch {
     directory: OwnedFd,
     /// Its device and number, which it keeps wherever it is moved to.
     identity: (u64, u64),
 }
 
-impl Watch {
+impl DirectoryWatch {
     /// Reports deletions in the directory by SIGIO from now on. The signal must be
     /// blocked.
     pub(crate) fn over(path: &Path) -> io::Result<Self> {
@@ -96,7 +96,8 @@ mod tests {
         let (before, after) = (root.join("a/session"), root.join("b/session"));
         std::fs::create_dir_all(&before).unwrap();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let watch = Watch::of(rustix::fs::open(&before, flags, Mode::empty()).unwrap()).unwrap();
+        let watch =
+            DirectoryWatch::of(rustix::fs::open(&before, flags, Mode::empty()).unwrap()).unwrap();
         assert_eq!(watch.moved_from(&before), None);
         std::fs::rename(root.join("a"), root.join("b")).unwrap();
         assert_eq!(watch.moved_from(&before), Some(after.clone()));
