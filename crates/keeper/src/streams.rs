@@ -5,9 +5,9 @@
 //! process), the FIFO is left to that run and a new one takes its name. So one run's
 //! output never appears in another's.
 //!
-//! A stream is watched only once its run has lasted a millisecond: most runs
-//! are over by then, and each opening and closing of a watched pipe would wake
-//! the keeper for nothing.
+//! A stream is watched only after its run has lasted two milliseconds: most runs are over
+//! by then, and each opening and closing of a watched pipe would wake the keeper for
+//! nothing.
 
 use crate::processes::PipeId;
 use crate::reactor::{Interest, Reactor};

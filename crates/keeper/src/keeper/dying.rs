@@ -1,8 +1,8 @@
 //! The death of a kernel process: its leftovers are dealt with first, and only then is
-//! the session told.
+//! the death reported to the session.
 //!
 //! ```text
-//!  reaped ─► Capturing ─► Clearing ─► told
+//!  reaped ─► Capturing ─► Clearing ─► reported
 //! ```
 //!
 //! Both stages are skipped if there is nothing to wait for. They wait for events and

@@ -238,7 +238,7 @@ impl Live {
         }
     }
 
-    /// Returns the foreground without what zsh has started with `&`.
+    /// Returns the foreground without background jobs that only their priority shows.
     pub(super) fn awaited(&self) -> Vec<Pid> {
         let mut work = self.foreground();
         work.retain(|pid| !processes::has_lower_priority(*pid, self.pid));

@@ -1,11 +1,11 @@
 //! Kernels whose private directory somebody else has removed or moved.
 //!
-//! The process of such a kernel goes on: it has its pipes open, and so has this one.
-//! A new directory takes the place of the old, with all in it that the process opens
-//! by path, and that is told. Most is noticed before an order or after a run; a run
-//! that takes longer is looked at now and then.
+//! The process of such a kernel continues: it has its pipes open, and so has the keeper.
+//! The keeper makes a new directory, with all files that the process opens by path, and
+//! adds a note to the answer. The directory is checked before an order, after a run, and
+//! now and then during a run that takes longer.
 //!
-//! A sandbox would show the removed directory for good: the new one is mounted in its
+//! A sandbox would show the removed directory for ever, so the new one is mounted in its
 //! place.
 
 use super::Keeper;

@@ -18,10 +18,9 @@
 //! - Redirections on the command itself, because then what the shell prints about the
 //!   trigger (`set -x`, `set -v`, a DEBUG trap) goes to its own stderr, which is
 //!   /dev/null, before the run's stderr replaces it.
-//!
 //! - With a secret of the run in the second line, which a text cannot see: bash and dash
-//!   have read it ahead into their own memory, and zsh, which reads a byte at a time, has
-//!   left it in the pipe.
+//!   have read it ahead into their own memory; zsh reads a byte at a time, so that the
+//!   secret is still in the pipe.
 //!
 //! Our EXIT trap writes down the state when the shell exits. It must not be seen or lost:
 //! see [`ExitTrap`].

@@ -13,9 +13,8 @@
 //! - One operation at a time, and never during a run: an operation begins when no run is
 //!   active and no kernel is starting, and no run begins until the queue is empty.
 //! - A rewind brings up all processes that it needs, then puts the files back, and only
-//!   then
-//!   replaces the kernels. If anything fails before that, the session stays as it was; files
-//!   that were put back are taken back (`TakingBack`).
+//!   then replaces the kernels. If anything fails before that, the session stays as it was;
+//!   files that were put back are taken back (`TakingBack`).
 //! - Each request gets exactly one [`Task::Answer`].
 //! - An image lives as long as a checkpoint needs it (`images`, `checkpoints`).
 //! - Saves are separate: they only need a quiet moment, and runs continue beside them

@@ -1,12 +1,12 @@
-//! Saves: all kernels write their state at one moment between two runs; then the file is written.
+//! Saves: all kernels write their state at one moment between two runs; then the file is
+//! written.
 //!
 //! ```text
 //! Waiting ──quiet──► Gathering ──all there──► Writing ──► answered, or uploaded
 //! ```
 //!
 //! - The kernels are free again as soon as they have their orders: later runs are not in
-//!   the
-//!   save, and do not wait for it.
+//!   the save, and do not wait for it.
 //! - One save at a time. A client that leaves cancels its save.
 //! - A durable session saves itself (`durable`). Such a save waits its turn like any other.
 //! - The temporary data of a save is released exactly once, by [`Task::ReleaseSave`].
