@@ -72,7 +72,7 @@ impl Family {
             first.session.open();
         }
         // A session that could not start has finished already.
-        self.let_go();
+        self.remove_ended();
         while !self.members.is_empty() {
             if self.take_turns().is_err() {
                 break;
@@ -84,7 +84,7 @@ impl Family {
             self.pass_on();
             self.announce();
             self.pass_on();
-            self.let_go();
+            self.remove_ended();
         }
     }
 
@@ -198,7 +198,7 @@ impl Family {
     }
 
     /// Removes the members that have ended.
-    fn let_go(&mut self) {
+    fn remove_ended(&mut self) {
         let before = self.members.len();
         let all = self.all.as_ref();
         self.members.retain(|member| {

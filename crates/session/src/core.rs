@@ -109,7 +109,7 @@ impl Core {
     }
 
     /// Clears the hold without beginning a run, because everything is about to end.
-    pub(crate) fn let_go(&mut self) {
+    pub(crate) fn clear_hold(&mut self) {
         self.is_held = false;
         for kernel in self.kernels.values_mut() {
             kernel.is_held = false;

@@ -96,7 +96,7 @@ impl Session {
     /// Passes an event to the operations.
     pub fn operate(&mut self, event: Event, now: Tick) -> Vec<Effect> {
         let mut context = Context { core: &mut self.core, now, out: Vec::new() };
-        self.operations.hear(event, &mut context);
+        self.operations.handle(event, &mut context);
         let effects = context.out;
         self.conclude(effects, now)
     }

@@ -25,7 +25,7 @@ struct Part<'a> {
 
 /// Returns the text of an answer whose streams have been sized.
 #[must_use]
-pub fn tell(answer: &Map<String, Value>, again: &NextCall) -> String {
+pub fn answer_text(answer: &Map<String, Value>, again: &NextCall) -> String {
     let mut text = String::new();
     for line in headline(answer) {
         let _ = writeln!(text, "{line}");
@@ -291,7 +291,7 @@ mod tests {
 
     fn told(answer: Value) -> String {
         let Value::Object(answer) = answer else { panic!("an object") };
-        tell(&answer, &NextCall::runtime(Map::new()))
+        answer_text(&answer, &NextCall::runtime(Map::new()))
     }
 
     #[test]
@@ -354,7 +354,7 @@ mod tests {
             panic!("an object")
         };
         assert_eq!(
-            tell(&answer, &again),
+            answer_text(&answer, &again),
             "still running as run 4\nstdout:\na\nIt goes on. To wait for it, call \
              {\"session_id\":\"sess_1234\",\"run\":4}; to stop it, \
              {\"session_id\":\"sess_1234\",\"run\":4,\"interrupt\":true}."
@@ -418,7 +418,7 @@ mod tests {
             else {
                 panic!("an object")
             };
-            let text = tell(&answer, &NextCall::runtime(Map::new()));
+            let text = answer_text(&answer, &NextCall::runtime(Map::new()));
             let streams = 2 * out.chars().count() + err.chars().count();
             // The first lines and the last, and labels.
             prop_assert!(text.chars().count() <= streams + SENTENCE + 500);

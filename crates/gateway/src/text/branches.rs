@@ -22,8 +22,8 @@ pub fn forked(view: &ForkedView) -> String {
         view.as_of_run,
         ids.join(", ")
     );
-    tell_kernels(&mut text, &view.kernels);
-    tell_left(&mut text, "not carried over", &view.left);
+    add_kernels(&mut text, &view.kernels);
+    add_left(&mut text, "not carried over", &view.left);
     text
 }
 
@@ -33,10 +33,10 @@ pub fn checkpointed(view: &CheckpointView) -> String {
     if let Some(files) = &view.files {
         let _ = write!(text, ", and {} files", files.files);
     }
-    tell_kernels(&mut text, &view.kernels);
-    tell_left(&mut text, "not in it", &view.left);
+    add_kernels(&mut text, &view.kernels);
+    add_left(&mut text, "not in it", &view.left);
     if let Some(files) = view.files.as_ref().filter(|files| files.left_out > 0) {
-        tell_left(&mut text, &format!("{} files are left out", files.left_out), &files.examples);
+        add_left(&mut text, &format!("{} files are left out", files.left_out), &files.examples);
     }
     text
 }
@@ -69,10 +69,10 @@ pub fn rewound(view: &RewoundView) -> String {
     };
     let mut text = format!("back at checkpoint {:?}: {undone}", view.checkpoint);
     if let Some(files) = &view.files {
-        tell_files(&mut text, files);
+        add_files(&mut text, files);
     }
-    tell_kernels(&mut text, &view.kernels);
-    tell_left(&mut text, "not taken back", &view.left);
+    add_kernels(&mut text, &view.kernels);
+    add_left(&mut text, "not taken back", &view.left);
     text
 }
 
@@ -80,15 +80,15 @@ fn listed(runs: &[RunNo]) -> String {
     runs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn tell_files(text: &mut String, files: &RestoredFiles) {
+fn add_files(text: &mut String, files: &RestoredFiles) {
     let _ = write!(text, "\nfiles: {} written, {} removed", files.written, files.removed);
     if let Some(before) = &files.before {
         let _ = write!(text, "; checkpoint {before:?} has them as they were before");
     }
-    tell_left(text, "problems", &files.problems);
+    add_left(text, "problems", &files.problems);
 }
 
-fn tell_kernels(text: &mut String, kernels: &[CarriedKernel]) {
+fn add_kernels(text: &mut String, kernels: &[CarriedKernel]) {
     for kernel in kernels {
         let language = kernel.language.as_str();
         let _ = match kernel.carried {
@@ -102,7 +102,7 @@ fn tell_kernels(text: &mut String, kernels: &[CarriedKernel]) {
     }
 }
 
-pub(super) fn tell_left(text: &mut String, title: &str, left: &[LeftBehind]) {
+pub(super) fn add_left(text: &mut String, title: &str, left: &[LeftBehind]) {
     if left.is_empty() {
         return;
     }

@@ -17,7 +17,7 @@ mod terminal;
 mod tokens;
 mod watching;
 
-pub use answer::{chunk, last_line, sessions, tell};
+pub use answer::{answer_text, chunk, last_line, sessions};
 pub use branches::{checkpointed, checkpoints, forked, rewound};
 pub use jobs::jobs;
 pub use saved::{restored, saved};

@@ -1,6 +1,6 @@
 //! Saved and restored sessions, in a few lines.
 
-use super::branches::tell_left;
+use super::branches::add_left;
 use sessile_protocol::{LeftBehind, SavedView};
 use sessile_store::{Manifest, Metadata};
 use std::fmt::Write;
@@ -17,9 +17,9 @@ pub fn saved(path: &Path, view: &SavedView) -> String {
     if let Some(files) = &view.files {
         let _ = write!(text, ", and {} files", files.files);
     }
-    tell_left(&mut text, "not in it", &view.left);
+    add_left(&mut text, "not in it", &view.left);
     if let Some(files) = view.files.as_ref().filter(|files| files.left_out > 0) {
-        tell_left(&mut text, &format!("{} files are left out", files.left_out), &files.examples);
+        add_left(&mut text, &format!("{} files are left out", files.left_out), &files.examples);
     }
     text
 }
@@ -49,6 +49,6 @@ pub fn restored(
         }
         None => {}
     }
-    tell_left(&mut text, "not carried", &[manifest.left.as_slice(), more].concat());
+    add_left(&mut text, "not carried", &[manifest.left.as_slice(), more].concat());
     text
 }

@@ -1,6 +1,6 @@
 //! The activity of sessions, and the runs of one, as text.
 
-use super::answer::tell;
+use super::answer::answer_text;
 use super::excerpt::clip;
 use super::history::event_text;
 use crate::tool::NextCall;
@@ -25,7 +25,7 @@ pub fn logs(runs: &[Map<String, Value>], again: &NextCall, after: &str) -> Strin
             continue;
         }
         let command = clip(word("command").trim_end(), COMMAND);
-        let _ = writeln!(text, "{}> {command}\n{}\n", word("language"), tell(run, again));
+        let _ = writeln!(text, "{}> {command}\n{}\n", word("language"), answer_text(run, again));
     }
     if runs.is_empty() {
         text.push_str("no runs\n");

@@ -54,8 +54,8 @@ impl Live {
             Ok(()) | Err(_) => {}
         }
         match confined {
-            Some(confined) => self.furnish_inside(confined, &left)?,
-            None => self.kernel.furnish(PipeAccess::Open).map(drop)?,
+            Some(confined) => self.recreate_files_inside(confined, &left)?,
+            None => self.kernel.recreate_files(PipeAccess::Open).map(drop)?,
         }
         let pipe_access = if confined.is_some() { PipeAccess::Closed } else { PipeAccess::Open };
         self.stdout.name_again(pipe_access)?;
@@ -74,11 +74,11 @@ impl Live {
         Ok(())
     }
 
-    fn furnish_inside(&mut self, confined: &Confined, left: &Path) -> io::Result<()> {
+    fn recreate_files_inside(&mut self, confined: &Confined, left: &Path) -> io::Result<()> {
         // Kernels that will never see the new one are started again, in a new sandbox.
         confined.show_scratch().inspect_err(|_| confined.sandbox().kill())?;
         confined.sandbox().mount_slate(left)?;
-        let named = self.kernel.furnish(PipeAccess::Closed)?;
+        let named = self.kernel.recreate_files(PipeAccess::Closed)?;
         let kernel = (&mut *self.kernel, self.pid);
         Privacy::rename(&mut self.privacy, kernel, confined, named)
     }

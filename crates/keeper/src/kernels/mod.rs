@@ -294,7 +294,7 @@ pub(crate) trait Kernel: Debug {
     /// Its directory was made anew: puts in there what its process opens by path. The
     /// process itself goes on, and has the pipes open that it had. Returns those that it
     /// would open by their names, if these are others: in the order of `pipes`.
-    fn furnish(&mut self, pipe_access: PipeAccess) -> io::Result<Vec<OwnedFd>>;
+    fn recreate_files(&mut self, pipe_access: PipeAccess) -> io::Result<Vec<OwnedFd>>;
 
     /// Hands over a run. The kernel is idle.
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()>;

@@ -363,7 +363,7 @@ impl Kernel for Scripted {
         [&mut self.orders].into_iter().chain(secrets).collect()
     }
 
-    fn furnish(&mut self, pipe_access: PipeAccess) -> io::Result<Vec<OwnedFd>> {
+    fn recreate_files(&mut self, pipe_access: PipeAccess) -> io::Result<Vec<OwnedFd>> {
         install(&self.directory, self.driver)?;
         let mut named = Vec::new();
         named.extend(name_orders_again(&self.directory.join("ctl"), &self.orders, pipe_access)?);

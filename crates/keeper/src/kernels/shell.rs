@@ -217,7 +217,7 @@ impl Kernel for Shell {
         self.spare = Some(path);
     }
 
-    fn furnish(&mut self, pipe_access: PipeAccess) -> io::Result<Vec<OwnedFd>> {
+    fn recreate_files(&mut self, pipe_access: PipeAccess) -> io::Result<Vec<OwnedFd>> {
         let named = name_orders_again(&self.path("t"), &self.orders, pipe_access)?;
         self.text = RewrittenFile::create(&self.path("c"))?;
         self.fill_directory()?;

@@ -70,11 +70,11 @@ impl StoppedProcess {
                 came_first = stop.signal();
                 read_registers(pid)
             });
-        let let_go = |error: io::Error| {
+        let detach = |error: io::Error| {
             detach(pid, came_first);
             error
         };
-        let registers = stopped.map_err(let_go)?;
+        let registers = stopped.map_err(detach)?;
         let waiting = machine::waiting(&registers);
         let is_call = |at: u64| {
             let word = peek(pid, at).unwrap_or_default();
@@ -82,7 +82,7 @@ impl StoppedProcess {
         };
         let Some(site) = machine::syscall_sites(&registers).into_iter().find(|at| is_call(*at))
         else {
-            return Err(let_go(io::ErrorKind::ResourceBusy.into()));
+            return Err(detach(io::ErrorKind::ResourceBusy.into()));
         };
         let (missed, progress) = (Vec::new(), Progress::Untouched);
         Ok(Self { pid, registers, waiting, site, came_first, missed, progress })

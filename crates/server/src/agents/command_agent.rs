@@ -79,7 +79,7 @@ impl CommandAgentRun {
             match event {
                 Event::Started | Event::Closed => {}
                 Event::Stdout(written) => match account.push(&written.bytes) {
-                    Ok(activities) => told.tell(activities).await,
+                    Ok(activities) => told.forward(activities).await,
                     Err(failure) => return Ok(Input::Failed(failure)),
                 },
                 Event::Stderr(written) => {
@@ -90,7 +90,7 @@ impl CommandAgentRun {
                 Event::Exited(done) => {
                     let errors = String::from_utf8_lossy(&errors);
                     let (last, reply) = account.finish(&name, done.exit_code, &errors);
-                    told.tell(last).await;
+                    told.forward(last).await;
                     return Ok(match reply {
                         Ok(reply) => Input::Replied(reply),
                         Err(failure) => Input::Failed(failure),
@@ -139,7 +139,7 @@ struct ActivityForwarder {
 }
 
 impl ActivityForwarder {
-    async fn tell(&mut self, activities: Vec<Activity>) {
+    async fn forward(&mut self, activities: Vec<Activity>) {
         for activity in activities {
             if self.known > 0 {
                 self.known -= 1;

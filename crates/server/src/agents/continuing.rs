@@ -88,7 +88,7 @@ impl Service {
     }
 
     /// Brings the agent's session back if necessary, and returns what became of it.
-    pub(super) async fn go_on_with(
+    pub(super) async fn continue_session(
         self: &Arc<Self>,
         caller: &Caller,
         id: &SessionId,
@@ -113,7 +113,7 @@ impl Service {
         if !has_thread(&place).await?
             && let Some(left) = self.left_of(id).await
         {
-            self.go_on_from(caller, id, left, continuity).await?;
+            self.continue_from(caller, id, left, continuity).await?;
         }
         // The thread says it already.
         Ok(Continuity::default())
@@ -176,7 +176,7 @@ impl Service {
         if continuity.is_live() {
             continuity.status = Status::Restored;
         }
-        self.go_on_from(caller, id, left, continuity).await
+        self.continue_from(caller, id, left, continuity).await
     }
 
     /// Makes a new session and thread: only the record is left.
@@ -203,10 +203,10 @@ impl Service {
         })?;
         let lost = vec![STATE.to_owned(), "environment variables".to_owned()];
         let continuity = Continuity { status: Status::Fresh, as_of_run: None, lost };
-        self.go_on_from(caller, id, left, continuity).await
+        self.continue_from(caller, id, left, continuity).await
     }
 
-    async fn go_on_from(
+    async fn continue_from(
         self: &Arc<Self>,
         caller: &Caller,
         id: &SessionId,

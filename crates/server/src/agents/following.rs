@@ -47,7 +47,7 @@ impl DeltaSender {
         Self { after: entry, watchers: watchers.clone() }
     }
 
-    pub(super) fn tell(&self, text: String) {
+    pub(super) fn send(&self, text: String) {
         // Fails if there are no watchers.
         let _ = self.watchers.send(Progress::Delta { after: self.after, text });
     }

@@ -224,7 +224,7 @@ impl Service {
         limits: Option<Limits>,
         key: Option<String>,
     ) -> Result<(TaskNo, Continuity), ServiceError> {
-        let continuity = self.go_on_with(caller, id).await?;
+        let continuity = self.continue_session(caller, id).await?;
         let handle = self.driver(caller, id).await?;
         let (answer, answered) = oneshot::channel();
         let mut limits = limits.unwrap_or_default();

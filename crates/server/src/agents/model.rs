@@ -284,7 +284,7 @@ impl Model {
             let deltas = decoder.push(&bytes)?;
             observers.used.send_replace(decoder.used());
             for delta in deltas {
-                observers.deltas.iter().for_each(|deltas| deltas.tell(delta.0.clone()));
+                observers.deltas.iter().for_each(|deltas| deltas.send(delta.0.clone()));
             }
         }
         decoder.finish()

@@ -246,7 +246,7 @@ impl CallExecution {
 
     fn outcome(&self, answer: &Map<String, Value>, run: Option<RunNo>) -> Outcome {
         let is_error = answer.get("success") == Some(&Value::Bool(false));
-        let text = text::tell(answer, &self.again());
+        let text = text::answer_text(answer, &self.again());
         Outcome { call: self.call.id.clone(), text, is_error, run: run.map(|run| run.0) }
     }
 

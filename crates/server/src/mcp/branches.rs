@@ -37,7 +37,7 @@ pub(super) async fn in_workspace(
             let forked = service.fork_workspace(waiter.caller, target, order, &new_key);
             let WithContinuity { answer, continuity } = while_wanted(waiter, forked).await?;
             let text = format!("{}\nIts session_key is {new_key:?}.", text::forked(&answer));
-            let mut told = tell(&Forked::from(&*answer), text, &continuity);
+            let mut told = reply(&Forked::from(&*answer), text, &continuity);
             told.exact.insert("session_key".to_owned(), new_key.into());
             told
         }
@@ -63,23 +63,23 @@ async fn perform(
         Branch::Fork(order) => {
             let WithContinuity { answer, continuity } =
                 service.fork(caller, session, order).await?;
-            tell(&Forked::from(&*answer), text::forked(&answer), &continuity)
+            reply(&Forked::from(&*answer), text::forked(&answer), &continuity)
         }
         Branch::Checkpoint(new) => {
             let WithContinuity { answer, continuity } =
                 service.checkpoint(caller, session, new).await?;
             let text = text::checkpointed(&answer);
-            tell(&Checkpoint::from(&*answer), text, &continuity)
+            reply(&Checkpoint::from(&*answer), text, &continuity)
         }
         Branch::Checkpoints => {
             let views = service.checkpoints(caller, session).await?;
             let all = Checkpoints { checkpoints: views.iter().map(Checkpoint::from).collect() };
-            tell(&all, text::checkpoints(&views), &Continuity::Live)
+            reply(&all, text::checkpoints(&views), &Continuity::Live)
         }
         Branch::Rewind(rewind) => {
             let WithContinuity { answer, continuity } =
                 service.rewind(caller, session, rewind).await?;
-            tell(&Rewound::from(&*answer), text::rewound(&answer), &continuity)
+            reply(&Rewound::from(&*answer), text::rewound(&answer), &continuity)
         }
         Branch::Drop(which) => {
             let names = service.drop_checkpoints(caller, session, which).await?;
@@ -87,13 +87,13 @@ async fn perform(
                 0 => "there were no checkpoints".to_owned(),
                 _ => format!("dropped: {}", names.join(", ")),
             };
-            tell(&Dropped { dropped: names }, text, &Continuity::Live)
+            reply(&Dropped { dropped: names }, text, &Continuity::Live)
         }
     })
 }
 
 /// Returns a reply that also says what became of the session.
-pub(super) fn tell(answer: &impl Serialize, text: String, continuity: &Continuity) -> ToolReply {
+pub(super) fn reply(answer: &impl Serialize, text: String, continuity: &Continuity) -> ToolReply {
     let mut exact = answer::fields(answer);
     let Some(previous) = continuity.previous() else { return ToolReply::of(exact, text) };
     let revived = answer::revival(previous);

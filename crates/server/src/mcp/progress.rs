@@ -23,7 +23,7 @@ impl Progress {
     }
 
     /// Reports the last line of the run's output, or else how long it has taken.
-    pub(super) async fn tell(&self, end: &[u8]) {
+    pub(super) async fn send(&self, end: &[u8]) {
         let seconds = self.begun.elapsed().as_secs_f64();
         let message = text::last_line(end).unwrap_or_else(|| format!("running for {seconds:.0} s"));
         let word = ProgressNotificationParam::new(self.token.clone(), seconds);

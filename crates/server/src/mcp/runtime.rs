@@ -27,7 +27,7 @@ pub(super) async fn answer(
             let service = home.service(waiter.caller, &request.target).await?;
             let again = NextCall::runtime(arguments);
             let (exact, pictures) = begin(&service, waiter, &request, &again).await?;
-            let text = text::tell(&exact, &again);
+            let text = text::answer_text(&exact, &again);
             Ok(ToolReply::of(exact, text).with_pictures(pictures))
         }
         Call::Branch { target, branch } => {
@@ -108,7 +108,7 @@ async fn come_back(
             let outcome = waiter.wait(service, session.clone(), run).await?;
             let mut exact = render(&outcome, shape, sizing);
             of_session(&mut exact, session);
-            let text = text::tell(&exact, again);
+            let text = text::answer_text(&exact, again);
             Ok(ToolReply::of(exact, text).with_pictures(outcome.pictures(service).await))
         }
         Order::Interrupt(run) => interrupt(service, waiter, session, run).await,
@@ -117,7 +117,7 @@ async fn come_back(
             let outcome = interaction::feed(service, waiter, session, feed).await?;
             let mut exact = render(&outcome, RunAction::Exec, sizing);
             of_session(&mut exact, session);
-            let text = text::tell(&exact, again);
+            let text = text::answer_text(&exact, again);
             Ok(ToolReply::of(exact, text))
         }
         Order::Signal(recipient, signal) => {

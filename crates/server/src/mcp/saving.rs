@@ -1,7 +1,7 @@
 //! Sessions as files.
 
 use super::answer::ToolReply;
-use super::branches::{tell, while_wanted};
+use super::branches::{reply, while_wanted};
 use super::waiting::Waiter;
 use crate::service::{RestoreOrder, SaveOrder, Service, ServiceError, Source, WithContinuity};
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ pub(super) async fn save(
     };
     let WithContinuity { answer, continuity } = while_wanted(waiter, saved).await?;
     let saved = Saved::of(&session, &answer.path, &answer.view);
-    Ok(tell(&saved, text::saved(&answer.path, &answer.view), &continuity))
+    Ok(reply(&saved, text::saved(&answer.path, &answer.view), &continuity))
 }
 
 pub(super) async fn restore(

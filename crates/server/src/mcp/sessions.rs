@@ -78,7 +78,7 @@ pub(super) async fn state(
         service.state_with_changes(waiter.caller, &session, tool::STATE_HISTORY).await?;
     let mut exact = answer::fields(&tool::State::of(kernels, history, extent));
     of_session(&mut exact, &session);
-    let text = text::tell(&exact, &NextCall::session(session.as_str()));
+    let text = text::answer_text(&exact, &NextCall::session(session.as_str()));
     Ok(ToolReply::of(exact, text))
 }
 
@@ -90,7 +90,7 @@ pub(super) async fn reset(
     let session = session_of(arguments)?;
     waiter.check()?;
     let WithContinuity { answer: (), continuity } = service.reset(waiter.caller, &session).await?;
-    let mut reset = branches::tell(&tool::answers::Reset::done(), RESET.to_owned(), &continuity);
+    let mut reset = branches::reply(&tool::answers::Reset::done(), RESET.to_owned(), &continuity);
     of_session(&mut reset.exact, &session);
     Ok(reset)
 }
@@ -136,7 +136,7 @@ pub(super) async fn exec(
                 match terminals::begin(service, waiter, &session, exec).await? {
                     TerminalStart::ShownStream(told) => Ok(told),
                     TerminalStart::Finished(done, revived) => {
-                        Ok(told.tell(service, Outcome::Finished(done), revived).await)
+                        Ok(told.reply(service, Outcome::Finished(done), revived).await)
                     }
                 }
             }
@@ -144,7 +144,7 @@ pub(super) async fn exec(
         },
         SessionAction::Earlier(Order::Wait(run, _)) => {
             let outcome = waiter.wait(service, session.clone(), run).await?;
-            Ok(tell_earlier(service, waiter, outcome, &told).await)
+            Ok(reply_about_earlier(service, waiter, outcome, &told).await)
         }
         SessionAction::Earlier(Order::Interrupt(run)) => {
             runtime::interrupt(service, waiter, &session, run).await
@@ -154,7 +154,7 @@ pub(super) async fn exec(
         }
         SessionAction::Earlier(Order::RunInput(feed)) => {
             let outcome = interaction::feed(service, waiter, &session, feed).await?;
-            Ok(tell_earlier(service, waiter, outcome, &told).await)
+            Ok(reply_about_earlier(service, waiter, outcome, &told).await)
         }
         SessionAction::Earlier(Order::Signal(recipient, signal)) => {
             interaction::signal(service, waiter, &session, recipient, signal).await
@@ -182,12 +182,12 @@ async fn begin(
         RunAnswer::Running { run, .. } => waiter.wait(service, session.clone(), run).await?,
     };
     let revived = continuity.previous().map(answer::revival);
-    Ok(told.tell(service, outcome, revived).await)
+    Ok(told.reply(service, outcome, revived).await)
 }
 
 /// Replies for a run that was begun before. A run that goes on is shown by its screen if
 /// it has one.
-async fn tell_earlier(
+async fn reply_about_earlier(
     service: &Service,
     waiter: &Waiter<'_>,
     outcome: Outcome,
@@ -198,7 +198,7 @@ async fn tell_earlier(
     {
         return shown;
     }
-    told.tell(service, outcome, None).await
+    told.reply(service, outcome, None).await
 }
 
 /// How a run is reported: how much of it, and which call returns to it.
@@ -209,14 +209,14 @@ struct RunReport {
 
 impl RunReport {
     /// Replies with a run in the form of `sessile exec`.
-    async fn tell(
+    async fn reply(
         &self,
         service: &Service,
         outcome: Outcome,
         revived: Option<String>,
     ) -> ToolReply {
         let told = |exact: Map<String, Value>| {
-            let text = text::tell(&exact, &self.again);
+            let text = text::answer_text(&exact, &self.again);
             ToolReply::of(exact, text)
         };
         match outcome {

@@ -54,7 +54,7 @@ pub(super) async fn begin(
     let wait = screen_wait(waiter, None, None, None)?;
     let seen =
         while_wanted(waiter, run, service.screen(waiter.caller, session, run, &wait)).await?;
-    let mut told = tell(service, waiter, session, seen, ScreenForm::Text).await?;
+    let mut told = screen_reply(service, waiter, session, seen, ScreenForm::Text).await?;
     if let Some(revived) = revived {
         told.text = format!("{revived}\n{}", told.text);
     }
@@ -81,7 +81,7 @@ pub(super) async fn screen(
     };
     let seen =
         while_wanted(waiter, run, service.screen(waiter.caller, session, run, &wait)).await?;
-    tell(service, waiter, session, seen, call.look).await
+    screen_reply(service, waiter, session, seen, call.look).await
 }
 
 pub(super) async fn keys(
@@ -95,7 +95,7 @@ pub(super) async fn keys(
     let wait = screen_wait(waiter, call.wait_for.as_deref(), call.settle_ms, call.wait_ms)?;
     let pressed = service.press(waiter.caller, session, run, keys, &wait);
     let seen = while_wanted(waiter, run, pressed).await?;
-    tell(service, waiter, session, seen, call.look).await
+    screen_reply(service, waiter, session, seen, call.look).await
 }
 
 pub(super) async fn resize(
@@ -108,7 +108,7 @@ pub(super) async fn resize(
     let wait = screen_wait(waiter, None, None, None)?;
     let seen =
         while_wanted(waiter, run, service.screen(waiter.caller, &session, run, &wait)).await?;
-    tell(service, waiter, &session, seen, ScreenForm::Text).await
+    screen_reply(service, waiter, &session, seen, ScreenForm::Text).await
 }
 
 /// Returns the current screen of a run with a terminal.
@@ -119,7 +119,7 @@ pub(super) async fn shown(
     run: RunNo,
 ) -> Option<ToolReply> {
     let seen = service.screen(waiter.caller, session, run, &ScreenWait::default()).await.ok()?;
-    tell(service, waiter, session, seen, ScreenForm::Text).await.ok()
+    screen_reply(service, waiter, session, seen, ScreenForm::Text).await.ok()
 }
 
 /// Returns the wait that the model wants; by default, until the screen is unchanged.
@@ -148,7 +148,7 @@ async fn while_wanted(
     }
 }
 
-async fn tell(
+async fn screen_reply(
     service: &Service,
     waiter: &Waiter<'_>,
     session: &SessionId,

@@ -99,8 +99,8 @@ impl Waiter<'_> {
             }
             if let Some(progress) = &self.progress {
                 match &watch.queued {
-                    Some(queued) => progress.tell(queued.to_string().as_bytes()).await,
-                    None => progress.tell(watch.end()).await,
+                    Some(queued) => progress.send(queued.to_string().as_bytes()).await,
+                    None => progress.send(watch.end()).await,
                 }
             }
         }

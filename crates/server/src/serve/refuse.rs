@@ -45,8 +45,8 @@ impl Refusals {
         tokio::spawn(async move {
             let answer = too_many();
             let _ = match stream {
-                Stream::Network(stream) => timeout(PATIENCE, tell(stream, &answer)).await,
-                Stream::Local(stream) => timeout(PATIENCE, tell(stream, &answer)).await,
+                Stream::Network(stream) => timeout(PATIENCE, send_refusal(stream, &answer)).await,
+                Stream::Local(stream) => timeout(PATIENCE, send_refusal(stream, &answer)).await,
             };
             drop(place);
         });
@@ -60,14 +60,14 @@ pub(super) fn refuse_client(
 ) {
     let answer = answer("403 Forbidden", refusal);
     tokio::spawn(async move {
-        let _ = timeout(PATIENCE, tell(stream, &answer)).await;
+        let _ = timeout(PATIENCE, send_refusal(stream, &answer)).await;
     });
 }
 
 /// Answers once the request has come, as clients expect, and reads on until the client
 /// has closed: a connection that is closed with unread data is reset, and the client
 /// would not see the answer.
-async fn tell(
+async fn send_refusal(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     answer: &str,
 ) -> std::io::Result<()> {

@@ -45,7 +45,7 @@ impl Operations {
         if new.files {
             self.checkpoints.take_files(point, context);
         }
-        self.go_on_checkpointing(
+        self.advance_checkpoint(
             request,
             Checkpointing { point, step: Step::Taking },
             false,
@@ -53,7 +53,7 @@ impl Operations {
         )
     }
 
-    pub(crate) fn go_on_checkpointing(
+    pub(crate) fn advance_checkpoint(
         &mut self,
         request: RequestId,
         mut checkpointing: Checkpointing,

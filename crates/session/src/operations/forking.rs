@@ -89,7 +89,7 @@ impl Operations {
         Progress::Waiting(Stage::Forking(forking), Patience(FILES_PATIENCE))
     }
 
-    pub(crate) fn go_on_forking(
+    pub(crate) fn advance_fork(
         &mut self,
         request: RequestId,
         mut forking: Forking,

@@ -238,8 +238,8 @@ impl Operations {
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) {
         self.look(context);
         self.prepare_runs(context);
-        self.go_on(context);
-        self.saves.go_on(context);
+        self.advance_queue(context);
+        self.saves.advance_saves(context);
     }
 
     /// Removes everything, after a reset or at the end.

@@ -59,7 +59,7 @@ impl Order {
 
 impl Operations {
     /// Handles an event.
-    pub(crate) fn hear(&mut self, event: Event, context: &mut Context<'_>) {
+    pub(crate) fn handle(&mut self, event: Event, context: &mut Context<'_>) {
         let images = self.checkpoints.images_mut();
         match event {
             Event::Asked { request, order: Order::Drop(which) } => {
@@ -87,21 +87,21 @@ impl Operations {
             Event::FilesNotTaken { files, failure } => {
                 self.files_taken(files, Err(failure), context);
             }
-            Event::CopyUp { copy } => self.rewinding_hears(|rewinding| rewinding.copy_up(copy)),
+            Event::CopyUp { copy } => self.update_rewind(|rewinding| rewinding.copy_up(copy)),
             Event::CopyLost { copy, why } => {
-                self.rewinding_hears(|rewinding| rewinding.copy_lost(copy, why));
+                self.update_rewind(|rewinding| rewinding.copy_lost(copy, why));
             }
             Event::FilesPut { files, restored } => {
-                self.rewinding_hears(|rewinding| rewinding.files_put(files, Ok(restored)));
+                self.update_rewind(|rewinding| rewinding.files_put(files, Ok(restored)));
             }
             Event::FilesNotPut { files, failure } => {
-                self.rewinding_hears(|rewinding| rewinding.files_put(files, Err(failure)));
+                self.update_rewind(|rewinding| rewinding.files_put(files, Err(failure)));
             }
             Event::JournalWritten { outcome } => {
-                self.rewinding_hears(|rewinding| rewinding.journal_written(outcome));
+                self.update_rewind(|rewinding| rewinding.journal_written(outcome));
             }
             Event::StatesWritten { outcome } => {
-                self.rewinding_hears(|rewinding| rewinding.states_written(outcome));
+                self.update_rewind(|rewinding| rewinding.states_written(outcome));
             }
             Event::TimelineWritten { request, outcome } => {
                 if let Some(Current { request: of, stage: Stage::Checkpointing(stage), .. }) =
@@ -112,13 +112,13 @@ impl Operations {
                 }
             }
             Event::ForksPlanned { request, outcome } => {
-                self.forking_hears(Some(request), |forking| forking.planned(outcome));
+                self.update_fork(Some(request), |forking| forking.planned(outcome));
             }
             Event::ForksMade { request, expected, failure } => {
-                self.forking_hears(Some(request), |forking| forking.made(expected, failure));
+                self.update_fork(Some(request), |forking| forking.made(expected, failure));
             }
             Event::ForkUp { fork, outcome } => {
-                self.forking_hears(None, |forking| forking.fork_up(&fork, outcome));
+                self.update_fork(None, |forking| forking.fork_up(&fork, outcome));
             }
             Event::SaveGathered { save, language, part } => {
                 self.saves.gathered(save, language, part);
@@ -168,17 +168,17 @@ impl Operations {
         }
     }
 
-    fn rewinding_hears(&mut self, hear: impl FnOnce(&mut Rewinding)) {
+    fn update_rewind(&mut self, update: impl FnOnce(&mut Rewinding)) {
         if let Some(Current { stage: Stage::Rewinding(rewinding), .. }) = &mut self.current {
-            hear(rewinding);
+            update(rewinding);
         }
     }
 
-    fn forking_hears(&mut self, of: Option<RequestId>, hear: impl FnOnce(&mut Forking)) {
+    fn update_fork(&mut self, of: Option<RequestId>, update: impl FnOnce(&mut Forking)) {
         if let Some(Current { request, stage: Stage::Forking(forking), .. }) = &mut self.current
             && of.is_none_or(|of| of == *request)
         {
-            hear(forking);
+            update(forking);
         }
     }
 
@@ -215,7 +215,7 @@ impl Operations {
         context.out.extend(effects);
     }
 
-    pub(crate) fn go_on(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn advance_queue(&mut self, context: &mut Context<'_>) {
         loop {
             let Some(Current { request, stage, mut due }) = self.current.take() else {
                 if !self.begin_next(context) {
@@ -234,11 +234,11 @@ impl Operations {
                     let left = due.map_or(0, |due| due - now);
                     Progress::Waiting(stage, Patience(left))
                 }
-                Stage::Forking(forking) => self.go_on_forking(request, forking, is_over, context),
+                Stage::Forking(forking) => self.advance_fork(request, forking, is_over, context),
                 Stage::Checkpointing(checkpointing) => {
-                    self.go_on_checkpointing(request, checkpointing, is_over, context)
+                    self.advance_checkpoint(request, checkpointing, is_over, context)
                 }
-                Stage::Rewinding(rewinding) => self.go_on_rewinding(*rewinding, is_over, context),
+                Stage::Rewinding(rewinding) => self.advance_rewind(*rewinding, is_over, context),
             };
             match progress {
                 Progress::Waiting(stage, Patience(patience)) => {
@@ -374,7 +374,7 @@ impl Operations {
             context.answer(request, Err(Failure::new(Code::Ending, message)));
         }
         self.release_images(context);
-        context.core.let_go();
+        context.core.clear_hold();
     }
 
     /// Removes checkpoints at once.

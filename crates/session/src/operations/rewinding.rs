@@ -253,10 +253,10 @@ impl Operations {
             }
         }
         let rewinding = Rewinding { point, plan, copies, tree, step: Step::BringingUp };
-        self.go_on_rewinding(rewinding, false, context)
+        self.advance_rewind(rewinding, false, context)
     }
 
-    pub(crate) fn go_on_rewinding(
+    pub(crate) fn advance_rewind(
         &mut self,
         mut rewinding: Rewinding,
         is_over: bool,

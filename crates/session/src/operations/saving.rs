@@ -248,7 +248,7 @@ impl Saves {
     // Actions.
 
     /// Continues the first save as far as possible.
-    pub(crate) fn go_on(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn advance_saves(&mut self, context: &mut Context<'_>) {
         self.begin_due(context);
         while let Some(saving) = self.queue.front_mut() {
             let is_over = saving.due().is_some_and(|due| due <= context.now);

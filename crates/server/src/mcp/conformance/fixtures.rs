@@ -137,7 +137,7 @@ impl FixtureTool {
             Self::Progress => {
                 let progress = Progress::wanted(context).expect("a token");
                 for line in ["0 of 100", "50 of 100", "100 of 100"] {
-                    progress.tell(line.as_bytes()).await;
+                    progress.send(line.as_bytes()).await;
                 }
                 said("done").into_result()
             }
