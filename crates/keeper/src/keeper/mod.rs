@@ -70,7 +70,6 @@ pub(crate) use family::{ForkOutcome, Position};
 use home::{Home, Moved};
 use live::{Kernels, Live};
 use operations::Operations;
-use operations::files::FileJobs;
 use output::Output;
 use program::Watched;
 use records::{Disk, Records};
@@ -100,8 +99,6 @@ pub(crate) struct Keeper {
     output: Output,
     /// Forks, checkpoints, rewinds and saves.
     operations: Operations,
-    /// Work on the files of the workspace.
-    files: FileJobs,
     /// Links to the other sessions of the process.
     family: FamilyLinks,
     /// Checks for leftovers that hold the process limit.

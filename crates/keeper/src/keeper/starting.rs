@@ -8,7 +8,7 @@ use super::home::Home;
 use super::live::Kernels;
 use super::operations::Operations;
 use super::operations::durable;
-use super::operations::files::{self, FileJobs};
+use super::operations::files;
 use super::output::Output;
 use super::program::Watched;
 use super::records::Records;
@@ -159,7 +159,6 @@ impl Keeper {
             records: Records::new(metadata, history, None),
             output: Output::default(),
             operations: Operations::default(),
-            files: FileJobs::default(),
             family: FamilyLinks::default(),
             guard: Guard::default(),
             program: Watched::default(),

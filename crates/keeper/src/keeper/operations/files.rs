@@ -88,7 +88,7 @@ struct FileJob {
 
 /// Work on the files, and the trees that were taken.
 #[derive(Debug, Default)]
-pub(in super::super) struct FileJobs {
+pub(super) struct FileJobs {
     jobs: Vec<FileJob>,
     last: u64,
     trees: BTreeMap<FilesId, Taken>,
@@ -138,7 +138,7 @@ impl Keeper {
     }
 
     pub(super) fn put_files(&mut self, files: FilesId, to: FilesId, before: FilesId) {
-        let tree = |files| self.files.tree(files).map(|taken| taken.tree);
+        let tree = |files| self.operations.files.tree(files).map(|taken| taken.tree);
         let task = match (tree(to), tree(before)) {
             (Some(tree), Some(before)) => Ok(Task::Put { tree, before }),
             (None, _) | (_, None) => Err(unexpected()),
@@ -160,7 +160,7 @@ impl Keeper {
 
     /// Removes the files that no checkpoint needs any more.
     pub(super) fn sweep_files(&mut self, keep: &[FilesId]) {
-        let trees = &mut self.files.trees;
+        let trees = &mut self.operations.files.trees;
         trees.retain(|files, _| keep.contains(files));
         let keep = trees.values().map(|taken| taken.tree).collect();
         let _ = self.start_file_job(Task::Sweep(keep), Purpose::Sweep);
@@ -169,7 +169,7 @@ impl Keeper {
     fn start_file_job(&mut self, task: Task, purpose: Purpose) -> Result<(), Failure> {
         let place = self.place();
         let work = move || serde_json::to_vec(&perform(&place, task)).unwrap_or_default();
-        let files = &mut self.files;
+        let files = &mut self.operations.files;
         let id = FileJobId(files.last + 1);
         let worker = Worker::spawn(&self.reactor, Source::FileWorker(id), Awaited::ByClient, work)
             .map_err(|error| of_start(Code::Storage, "the files cannot be looked after", &error))?;
@@ -180,7 +180,7 @@ impl Keeper {
 
     /// Reads a worker's answer.
     pub(in super::super) fn read_file_worker(&mut self, id: FileJobId) {
-        let jobs = &mut self.files.jobs;
+        let jobs = &mut self.operations.files.jobs;
         let Some(at) = jobs.iter().position(|job| job.id == id) else {
             return;
         };
@@ -218,7 +218,7 @@ impl Keeper {
         let event = match outcome {
             Ok(Outcome::Taken(taken)) => {
                 let view = taken.view.clone();
-                self.files.keep(files, taken);
+                self.operations.files.keep(files, taken);
                 Event::FilesTaken { files, view }
             }
             Ok(Outcome::Put(_) | Outcome::Copied(_) | Outcome::Swept) => {
@@ -231,15 +231,15 @@ impl Keeper {
 
     /// Whether a process works on the files.
     pub(in super::super) fn works_on_files(&self, pid: rustix::process::Pid) -> bool {
-        self.files.jobs.iter().any(|job| job.worker.pid() == pid)
+        self.operations.files.jobs.iter().any(|job| job.worker.pid() == pid)
     }
 
     /// Ends all work and removes the stored files: they are no longer needed.
     pub(super) fn remove_files(&mut self) {
-        for job in std::mem::take(&mut self.files.jobs) {
+        for job in std::mem::take(&mut self.operations.files.jobs) {
             job.worker.kill();
         }
-        self.files.trees.clear();
+        self.operations.files.trees.clear();
         let depot = self.place().depot;
         if depot.exists() {
             let _ = std::fs::remove_dir_all(depot);

@@ -19,6 +19,7 @@ pub(super) mod saves;
 
 use super::Keeper;
 use super::waiters::{Caller, WaiterId, WaitsFor};
+use files::FileJobs;
 use forks::Pending;
 use images::Images;
 use record::Record;
@@ -35,6 +36,8 @@ pub(super) struct Operations {
     /// Forks that are being made.
     forks: Option<Pending>,
     pub(super) record: Record,
+    /// Work on the files of the workspace.
+    files: FileJobs,
 }
 
 impl Keeper {

@@ -114,7 +114,7 @@ impl Keeper {
             Some((*language, RecordedKernel { as_of_run, saved }))
         });
         let files = match &checkpoint.files {
-            Files::Taken(files, _) => self.files.tree(*files).cloned(),
+            Files::Taken(files, _) => self.operations.files.tree(*files).cloned(),
             Files::None | Files::Coming(_) | Files::Failed(_) => None,
         };
         Some(Recorded {
@@ -167,7 +167,7 @@ impl Keeper {
             }
         }
         if let (Some(files), Some(taken)) = (recalled.files, point.files) {
-            self.files.keep(files, taken);
+            self.operations.files.keep(files, taken);
         }
         self.operations.record.created.insert(recalled.point, point.created_at);
     }

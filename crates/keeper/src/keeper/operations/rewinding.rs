@@ -19,7 +19,7 @@ impl Keeper {
         before: FilesId,
     ) -> Result<(), Failure> {
         let tree = |files| {
-            let taken = self.files.tree(files);
+            let taken = self.operations.files.tree(files);
             let gone = || {
                 Failure::new(
                     Code::Storage,
