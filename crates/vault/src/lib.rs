@@ -433,7 +433,7 @@ impl Place {
         for session in sessions {
             match self.pointer(&session).await {
                 Ok(Some(read)) => {
-                    kept.push(StoredSession { session, latest: Ok(read.pointer.latest.save) })
+                    kept.push(StoredSession { session, latest: Ok(read.pointer.latest.save) });
                 }
                 // An upload that never became a save.
                 Ok(None) => {}

@@ -123,7 +123,7 @@ impl Keeper {
         let images = &mut self.operations.images;
         match images.remove(image) {
             Some(Content::PendingCopy(channel)) => {
-                images.put(image, Content::Process(pid, channel))
+                images.put(image, Content::Process(pid, channel));
             }
             Some(other) => images.put(image, other),
             None => {}
