@@ -1,6 +1,6 @@
 //! Fork bombs in a sandbox with a process limit. The limit protects the machine; this
 //! module protects the session: it ends processes that no run waits for, that hold the
-//! limit and go on starting others (`crowds` decides which).
+//! limit and go on starting others (`bomb_detection` decides which).
 //!
 //! When a run ends that has met the limit, what it and earlier runs have left is checked.
 //! This takes several checks with pauses, in which the keeper does other work. Meanwhile
@@ -8,7 +8,7 @@
 //! processes to spare. What is found while something waits (`room`) is ended in the same
 //! way.
 
-use super::crowds::{Finding, Survey};
+use super::bomb_detection::{Finding, Survey};
 use super::jobs::{self, Tree};
 use super::live::Force;
 use super::reports::RunEnd;
@@ -137,8 +137,8 @@ impl Keeper {
         let has_met_limit = match confined.limits().pids?.by {
             Mechanism::Groups(_) => ended.was_refused,
             Mechanism::UserRlimit => match ended.force {
-                Force::SignalsInCrowd => true,
-                Force::Signals => self.is_crowded(),
+                Force::SignalsAtLimit => true,
+                Force::Signals => self.is_at_process_limit(),
                 Force::None => ended.was_refused,
             },
             Mechanism::Rlimit | Mechanism::FileSystem => false,
@@ -148,7 +148,7 @@ impl Keeper {
         }
         // If the run was forced to end, its leftovers would only grow again.
         let stage = match ended.force {
-            Force::Signals | Force::SignalsInCrowd => {
+            Force::Signals | Force::SignalsAtLimit => {
                 Stage::Ending(Clearing::of(ended.run, Scope::Run))
             }
             Force::None => Stage::Seeing { cleared: None, watches: 1 },

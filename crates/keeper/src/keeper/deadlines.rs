@@ -26,7 +26,7 @@ pub(super) enum Deadline {
     /// Deals with processes that runs have left at a limit.
     Bombs,
     /// Checks whether such processes keep something waiting.
-    Crowd,
+    ProcessLimit,
     /// Tries the runs again whose kernels could not be reached.
     Deferred,
     /// Ends the wait for what a dead kernel has left.
@@ -46,7 +46,7 @@ const ALL: [Deadline; 14] = [
     Deadline::Silence,
     Deadline::Prompts,
     Deadline::Bombs,
-    Deadline::Crowd,
+    Deadline::ProcessLimit,
     Deadline::Deferred,
     Deadline::Deaths,
     Deadline::Disk,

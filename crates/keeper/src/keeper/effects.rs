@@ -271,7 +271,7 @@ impl Keeper {
     fn press(&mut self, language: Language, epoch: Epoch, pressure: Pressure) {
         // Checked before the press: it may end most of a fork bomb, which then grows
         // again.
-        let is_crowded = self.is_crowded();
+        let is_at_process_limit = self.is_at_process_limit();
         let live = self.kernels.live.get(&language).filter(|live| live.epoch == epoch);
         let Some(run) = live.map(|live| live.current) else {
             return;
@@ -282,11 +282,11 @@ impl Keeper {
             return;
         };
         live.press(pressure);
-        if is_crowded {
-            live.force = Force::SignalsInCrowd;
+        if is_at_process_limit {
+            live.force = Force::SignalsAtLimit;
         }
-        if let Some(run) = run.filter(|_| is_crowded && pressure >= Pressure::KillWork) {
-            self.end_crowd_of(run);
+        if let Some(run) = run.filter(|_| is_at_process_limit && pressure >= Pressure::KillWork) {
+            self.end_processes_of(run);
         }
         if self.end_deferred(language, epoch) {
             return;

@@ -128,7 +128,7 @@ pub(super) enum Force {
     /// Signals.
     Signals,
     /// Signals, while at least half of the allowed processes existed.
-    SignalsInCrowd,
+    SignalsAtLimit,
 }
 
 /// A state in a file, for a new kernel.

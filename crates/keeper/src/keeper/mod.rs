@@ -12,10 +12,10 @@
 //! `waiting`.
 
 mod agenda;
+mod bomb_detection;
 mod bombs;
 mod captures;
 mod clients;
-mod crowds;
 mod deadlines;
 mod deferred;
 mod disk;
@@ -152,7 +152,7 @@ impl Keeper {
             Deadline::Silence => self.look_for_silence(),
             Deadline::Prompts => self.look_for_prompts(),
             Deadline::Bombs => self.look_after_bombs(),
-            Deadline::Crowd => self.look_for_crowd(),
+            Deadline::ProcessLimit => self.check_process_limit(),
             Deadline::Deferred => self.begin_deferred(),
             Deadline::Deaths => self.continue_deaths(),
             Deadline::Disk => self.look_at_disk(),

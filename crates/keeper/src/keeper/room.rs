@@ -2,10 +2,10 @@
 //!
 //! While something waits (a run, a kernel that starts, an order that a kernel does not
 //! take), the sandbox is checked now and then for leftovers that hold its process limit.
-//! `crowds` decides what is a bomb, and `bombs` ends it.
+//! `bomb_detection` decides what is a bomb, and `bombs` ends it.
 
+use super::bomb_detection::{Finding, Finds, Leftovers, Survey, Used};
 use super::bombs::{Next, Watch};
-use super::crowds::{Finding, Finds, Leftovers, Survey, Used};
 use super::jobs::{self, Tree};
 use super::live::Live;
 use super::{Deadline, Keeper};
@@ -47,7 +47,7 @@ pub(super) struct Guard {
 impl Keeper {
     /// Whether current runs have at least half of the allowed processes, and were refused
     /// others if that is counted.
-    pub(super) fn is_crowded(&self) -> bool {
+    pub(super) fn is_at_process_limit(&self) -> bool {
         let Some(confined) = &self.home.confined else { return false };
         let may_be = match confined.limits().pids.map(|held| held.by) {
             Some(Mechanism::Groups(_)) => confined.has_refused(),
@@ -63,14 +63,14 @@ impl Keeper {
 
     /// Ends all that a run has started which is pressed to end and holds the limit: its
     /// kernel hardly gets the processor beside it, and would be killed for not answering.
-    pub(super) fn end_crowd_of(&mut self, run: RunNo) {
+    pub(super) fn end_processes_of(&mut self, run: RunNo) {
         if self.guard.clearing.is_some() {
             return;
         }
         let run = Some(run);
         if let Some(survey) = self.survey(run) {
             self.guard.clearing = Some(Box::new(Watch::of_pressed(run, survey)));
-            self.deadlines.set(Deadline::Crowd, self.now());
+            self.deadlines.set(Deadline::ProcessLimit, self.now());
         }
     }
 
@@ -105,18 +105,18 @@ impl Keeper {
     pub(super) fn guard_against_bombs(&mut self) {
         let confined = self.home.confined.as_ref();
         let is_limited = confined.is_some_and(|confined| confined.limits().pids.is_some());
-        if is_limited && !self.deadlines.is_set(Deadline::Crowd) {
-            self.deadlines.set(Deadline::Crowd, self.now() + SOON);
+        if is_limited && !self.deadlines.is_set(Deadline::ProcessLimit) {
+            self.deadlines.set(Deadline::ProcessLimit, self.now() + SOON);
         }
     }
 
     /// Checks the sandbox, and goes on checking as long as something waits.
-    pub(super) fn look_for_crowd(&mut self) {
+    pub(super) fn check_process_limit(&mut self) {
         if let Some(mut watch) = self.guard.clearing.take() {
             match self.look(&mut watch) {
                 Next::LookAgain(pause) => {
                     self.guard.clearing = Some(watch);
-                    return self.deadlines.set(Deadline::Crowd, self.now() + pause);
+                    return self.deadlines.set(Deadline::ProcessLimit, self.now() + pause);
                 }
                 Next::Done(told) => told.into_iter().for_each(|note| self.tell_waiting(note)),
             }
@@ -135,7 +135,7 @@ impl Keeper {
             None => LATER,
         };
         let now = self.now();
-        self.deadlines.set(Deadline::Crowd, now + pause.max(SHARE * (now - begun)));
+        self.deadlines.set(Deadline::ProcessLimit, now + pause.max(SHARE * (now - begun)));
     }
 
     /// Returns a watch that ends the leftovers which were found to hold the limit.
