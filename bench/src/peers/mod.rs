@@ -192,7 +192,9 @@ struct Place {
 impl Place {
     fn new(sessile: &Path) -> anyhow::Result<Self> {
         let temporary = tempfile::tempdir()?;
-        let sessions = interrupt::Sessions::within(sessile, temporary.path(), ".sessions");
+        // Where the user's own server has them, with this directory for the user's state.
+        let state = temporary.path().join("sessile");
+        let sessions = interrupt::Sessions::within(sessile, &state, "local");
         Ok(Self { sessions, temporary })
     }
 }
