@@ -193,8 +193,7 @@ impl Place {
     fn new(sessile: &Path) -> anyhow::Result<Self> {
         let temporary = tempfile::tempdir()?;
         // Where the user's own server has them, with this directory for the user's state.
-        let state = temporary.path().join("sessile");
-        let sessions = interrupt::Sessions::within(sessile, &state, "local");
+        let sessions = interrupt::Sessions::within(sessile, temporary.path(), "sessile/local");
         Ok(Self { sessions, temporary })
     }
 }
