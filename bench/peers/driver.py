@@ -35,6 +35,8 @@ class Peer:
     """A runtime with sessions. Each driver has one."""
 
     name = ""
+    # How many of the sessions that are opened next are used at once.
+    at_once = 1
 
     async def start(self):
         """Once, before all sessions."""
@@ -119,6 +121,7 @@ class Driver:
 
     async def open(self, sessions):
         """Has this many sessions."""
+        self.peer.at_once = sessions
         while len(self.sessions) < sessions:
             missing = min(8, sessions - len(self.sessions))
             self.sessions += await asyncio.gather(*(self.peer.open() for _ in range(missing)))
@@ -127,7 +130,7 @@ class Driver:
     async def close(self):
         for session in self.sessions:
             await self.peer.close(session)
-        self.sessions = []
+        self.sessions, self.peer.at_once = [], 1
         return {}
 
     async def loop(self, code, sessions, seconds, expect):

@@ -1,9 +1,14 @@
-"""Sessile, over HTTP: connections that stay, one for each session."""
+"""Sessile, over HTTP, on the socket that its server has for programs of the same user.
+
+Connections stay, one for each session. Where a single session is used at a time they
+block; where many are used at once, asyncio serves them.
+"""
 
 import asyncio
 import base64
 import json
 import os
+import socket
 import sys
 
 import driver
@@ -18,19 +23,16 @@ class Sessile(driver.Peer):
 
     async def start(self):
         # The bench says which binary, and where its sessions are.
-        program, sessions = os.environ["SESSILE"], os.environ["SESSIONS"]
-        self.sessions = sessions
+        program, self.sessions = os.environ["SESSILE"], os.environ["SESSIONS"]
         self.server = await asyncio.create_subprocess_exec(
-            program, "--sessions-dir", sessions, "serve", "--listen", "127.0.0.1:0",
-            "--auth", "none", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-            cwd=os.path.dirname(sessions),
+            program, "serve", "--local", stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
-        line = (await self.server.stdout.readline()).decode()
-        address = line.split("://")[1].split()[0].rstrip("/")
-        self.host, self.port = address.split(":")
+        self.address = json.loads(await self.server.stdout.readline())["socket"]
 
     async def open(self):
-        connection = await Connection.open(self.host, self.port)
+        kind = Blocking if self.at_once == 1 else Concurrent
+        connection = await kind.open(self.address)
         body = {"shell": self.language, "limits": {"output": "200MB"}}
         started = await connection.call("POST", "/v1/sessions", body)
         return connection, f"/v1/sessions/{started['session_id']}"
@@ -75,7 +77,7 @@ class Sessile(driver.Peer):
     async def close(self, session):
         connection, path = session
         await connection.call("DELETE", path)
-        connection.writer.close()
+        connection.close()
 
     async def stop(self):
         self.server.terminate()
@@ -101,29 +103,93 @@ def data(text, encoding):
     return base64.b64decode(text) if encoding == "base64" else text.encode()
 
 
-class Connection:
-    """HTTP/1.1, as much as it takes."""
+def request(method, path, body):
+    content = json.dumps(body) if body is not None else ""
+    return (
+        f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(content.encode())}\r\n\r\n{content}"
+    ).encode()
 
+
+class Reading:
+    """Puts an HTTP/1.1 answer together from the pieces in which it comes."""
+
+    def __init__(self):
+        self.pieces, self.received = [], 0
+        # The length of the head, and of all; not known until the head is there.
+        self.head = self.whole = None
+
+    def add(self, piece):
+        """Takes a piece, and says whether the answer is complete."""
+        self.pieces.append(piece)
+        self.received += len(piece)
+        if self.whole is None:
+            start = b"".join(self.pieces)
+            end = start.find(b"\r\n\r\n")
+            if end < 0:
+                return False
+            length = start.index(b"content-length: ") + len(b"content-length: ")
+            self.head = end + 4
+            self.whole = self.head + int(start[length : start.index(b"\r", length)])
+        return self.received >= self.whole
+
+    def answer(self):
+        data = b"".join(self.pieces)
+        answer = json.loads(data[self.head :])
+        if not data.startswith(b"HTTP/1.1 2"):
+            raise RuntimeError(str(answer))
+        return answer
+
+
+class Blocking:
     @classmethod
-    async def open(cls, host, port):
+    async def open(cls, address):
         self = cls()
-        self.host = f"{host}:{port}"
-        self.reader, self.writer = await asyncio.open_connection(host, port, limit=1 << 25)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(address)
         return self
 
     async def call(self, method, path, body=None):
-        content = json.dumps(body) if body is not None else ""
-        head = (
-            f"{method} {path} HTTP/1.1\r\nHost: {self.host}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(content.encode())}\r\n\r\n"
-        )
-        self.writer.write(f"{head}{content}".encode())
-        head = (await self.reader.readuntil(b"\r\n\r\n")).decode().lower()
-        length = int(head.split("content-length:")[1].split("\r\n")[0])
-        answer = json.loads(await self.reader.readexactly(length))
-        if not head.startswith("http/1.1 2"):
-            raise RuntimeError(str(answer))
-        return answer
+        self.socket.sendall(request(method, path, body))
+        reading = Reading()
+        while not reading.add(self.more()):
+            pass
+        return reading.answer()
+
+    def more(self):
+        piece = self.socket.recv(1 << 16)
+        if not piece:
+            raise ConnectionError("the server closed the connection")
+        return piece
+
+    def close(self):
+        self.socket.close()
+
+
+class Concurrent(asyncio.Protocol):
+    @classmethod
+    async def open(cls, address):
+        loop = asyncio.get_running_loop()
+        transport, self = await loop.create_unix_connection(cls, address)
+        self.loop, self.transport, self.awaited = loop, transport, None
+        return self
+
+    async def call(self, method, path, body=None):
+        self.reading, self.awaited = Reading(), self.loop.create_future()
+        self.transport.write(request(method, path, body))
+        await self.awaited
+        return self.reading.answer()
+
+    def data_received(self, data):
+        if self.reading.add(data):
+            self.awaited.set_result(None)
+
+    def connection_lost(self, error):
+        if self.awaited and not self.awaited.done():
+            self.awaited.set_exception(ConnectionError("the server closed the connection"))
+
+    def close(self):
+        self.transport.close()
 
 
 if __name__ == "__main__":

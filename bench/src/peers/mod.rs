@@ -192,7 +192,8 @@ struct Place {
 impl Place {
     fn new(sessile: &Path) -> anyhow::Result<Self> {
         let temporary = tempfile::tempdir()?;
-        let sessions = interrupt::Sessions::within(sessile, temporary.path(), ".sessions");
+        // Where the user's own server has them, with this directory for the user's state.
+        let sessions = interrupt::Sessions::within(sessile, temporary.path(), "sessile/local");
         Ok(Self { sessions, temporary })
     }
 }

@@ -11,6 +11,7 @@ pub mod mcp;
 mod metrics;
 mod serve;
 mod service;
+mod socket;
 mod tokens;
 
 pub use agents::{CommandAgent, Key, Model, Variable};

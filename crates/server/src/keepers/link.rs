@@ -1,5 +1,6 @@
 //! One connection to a keeper.
 
+use crate::socket::Socket;
 use sessile_client::{KeeperStopped, LOOK, NoAnswer, PROBE, SilenceAction, SilenceTimer, probe};
 use sessile_protocol::{
     Answer, Call, Failure, FrameError, Reply, Request, Splitter, decode, encode,
@@ -10,7 +11,6 @@ use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 use tokio::task::spawn_blocking;
 use tokio::time::{Sleep, sleep, timeout};
 
@@ -53,7 +53,7 @@ impl From<NoAnswer> for LinkError {
 /// drops it, and with it what the keeper holds for the call.
 #[derive(Debug)]
 pub(crate) struct Link {
-    stream: UnixStream,
+    stream: Socket,
     splitter: Splitter,
     last: u64,
     buffer: Vec<u8>,
@@ -75,10 +75,9 @@ impl Link {
     }
 
     async fn greeted(directory: &Directory) -> Result<Self, LinkError> {
-        let socket = std::os::unix::net::UnixStream::from(connect(directory).await?);
-        socket.set_nonblocking(true)?;
+        let socket = connect(directory).await?;
         let mut link = Self {
-            stream: UnixStream::from_std(socket)?,
+            stream: Socket::new(socket.into())?,
             splitter: Splitter::default(),
             last: 0,
             buffer: vec![0; 16 << 10],

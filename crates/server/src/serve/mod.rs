@@ -18,6 +18,7 @@ pub(crate) use unauthenticated::Authentication;
 
 use crate::http::{self, App};
 use crate::service::Service;
+use crate::socket::Socket;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -205,7 +206,11 @@ impl ConnectionHandler {
             Stream::Local(stream) => {
                 authentication.succeeded();
                 let peer = Peer(stream.peer_cred().ok().and_then(|peer| peer.pid()));
-                return self.http(stream, authentication, peer, None).await;
+                match stream.into_std().and_then(Socket::new) {
+                    Ok(stream) => self.http(stream, authentication, peer, None).await,
+                    Err(error) => tracing::warn!(%error, "a connection cannot be served"),
+                }
+                return;
             }
         };
         // An event must not wait for the acknowledgement of the one before it.
