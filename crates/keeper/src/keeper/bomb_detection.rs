@@ -147,6 +147,11 @@ struct Held {
 }
 
 impl Finds {
+    /// Whether leftovers were found at the limit a short time ago.
+    pub(super) fn is_held(&self, now: Tick) -> bool {
+        self.0.is_some_and(|held| now.saturating_sub(held.last) <= FORGET)
+    }
+
     /// Returns the run whose leftovers are to be ended, if they have held the limit for
     /// long enough.
     pub(super) fn add(&mut self, finding: Finding, now: Tick) -> Option<Option<RunNo>> {

@@ -133,6 +133,11 @@ impl Keeper {
     pub(super) fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
         let now = self.now();
         self.guard_against_bombs();
+        // Beside a bomb the kernel hardly gets the processor. The keeper would wait for it
+        // to stop (`keep_private`), and could not end the bomb meanwhile.
+        if self.lacks_room(language) {
+            return self.defer(language, number);
+        }
         let housed = self.renew_directory(language, None);
         match self.keep_private(language) {
             Ok(()) => {}
@@ -140,9 +145,6 @@ impl Keeper {
                 return self.defer(language, number);
             }
             Err(error) => return self.abandon_unsent(language, number, &error),
-        }
-        if self.lacks_room(language) {
-            return self.defer(language, number);
         }
         self.watch_disk(now);
         let beside = self.beside_kernels();

@@ -32,6 +32,10 @@ const SHARE: Tick = 20;
 /// second or so.
 const FOR_ROOM: Tick = 2000;
 
+/// How long it waits while a bomb was found and is not gone: on a busy machine the sandbox
+/// comes last, and what was killed waits for the processor before it ends.
+const FOR_BOMB: Tick = 30_000;
+
 /// The checks while something waits.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
@@ -86,8 +90,11 @@ impl Keeper {
     /// is its child.
     pub(super) fn lacks_room(&self, language: Language) -> bool {
         let Some(live) = self.kernels.live.get(&language) else { return false };
+        let now = self.now();
+        let has_bomb = self.guard.clearing.is_some() || self.guard.finds.is_held(now);
+        let patience = if has_bomb { FOR_BOMB } else { FOR_ROOM };
         let has_waited =
-            live.deferred.is_some_and(|run| self.now().saturating_sub(run.since()) > FOR_ROOM);
+            live.deferred.is_some_and(|run| now.saturating_sub(run.since()) > patience);
         if has_waited || !live.privacy.as_ref().is_some_and(Privacy::has_children) {
             return false;
         }

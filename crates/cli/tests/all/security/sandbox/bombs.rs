@@ -3,7 +3,7 @@
 //! outside is harmed.
 
 use super::for_everybody;
-use crate::sandbox::limits::groups;
+use crate::sandbox::limits::{groups, has_groups};
 use sessile_testkit::{Harness, Session, harness, until};
 
 /// For whoever has no control groups: memory is that of each program then.
@@ -82,6 +82,22 @@ fn a_run_does_not_wait_for_a_bomb_that_an_earlier_one_has_left() {
         let notes = answer.is_kept().notes();
         assert!(notes.contains(told), "{notes}");
     });
+}
+
+/// The kernel hardly gets the processor beside the bomb, as on a busy machine. (It had to
+/// stop for the next order within 10 seconds, in which nothing ended the bomb.)
+#[test]
+fn a_run_begins_although_a_bomb_takes_all_processor_time() {
+    let h = harness!();
+    if !has_groups(&h) {
+        return;
+    }
+    let args = ["--sandbox", "full-access", "--pids", "48", "--cpus", "0.02"];
+    let s = h.session_with(&args);
+    s.run("x=5").exits(0);
+    s.run(format!("setsid python3 -c '{FORKS}' 2>/dev/null &")).exits(0);
+    wait_for(&h, &s, 2, "met");
+    s.run("echo $x").exits(0).prints("5\n").is_kept();
 }
 
 /// Thirty workers, each of which works now and then.
