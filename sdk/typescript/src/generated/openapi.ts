@@ -332,7 +332,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Taken"];
+                        "application/json": components["schemas"]["Accepted"];
                     };
                 };
                 /** @description Temporarily unavailable; try again */
@@ -391,7 +391,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Taken"];
+                        "application/json": components["schemas"]["Accepted"];
                     };
                 };
                 /** @description Temporarily unavailable; try again */
@@ -4616,6 +4616,10 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Accepted: {
+            /** @description Always true */
+            accepted: boolean;
+        };
         /** @description A report of a command-line agent. */
         AgentActivity: {
             /** @enum {string} */
@@ -6198,10 +6202,6 @@ export interface components {
             name?: string;
             /** Format: int64 */
             step: number;
-        };
-        Taken: {
-            /** @description Always true */
-            accepted: boolean;
         };
         TaskBegun: {
             /** @description What happened to the session before */
