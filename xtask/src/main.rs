@@ -126,7 +126,8 @@ fn bench() -> anyhow::Result<()> {
         args.remove(at);
         args.splice(0..0, ["peers", "--python", &python]);
     }
-    run::cargo(&["build", "--release", "--workspace", "--bins"])?;
+    // Not the whole workspace: other features of the dependencies would build them all anew.
+    run::cargo(&["build", "--release", "-p", "sessile", "-p", "sessile-bench", "--bins"])?;
     match args.first() {
         Some(&"typescript") => return sdk_typescript::bench(),
         Some(&"python") => return sdk_python::bench(),

@@ -106,7 +106,7 @@ impl Screen {
     /// Returns the same with colours.
     #[must_use]
     pub fn with_cells(view: &ScreenView, awaited: WaitOutcome) -> Self {
-        Self { lines: Some(render::cells(&view.screen)), ..Self::of(view, awaited) }
+        Self { lines: Some(render::cells(&view.screen).lines), ..Self::of(view, awaited) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The lines of a screen with their styles, for JSON.
+//! A screen with its styles, for JSON.
 
 use crate::width;
 use serde::Serialize;
@@ -22,6 +22,29 @@ const NAMES: [&str; 16] = [
     "bright_cyan",
     "bright_white",
 ];
+
+/// A screen with colours and attributes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cells {
+    size: Size,
+    /// None while it is hidden.
+    cursor: Option<Cursor>,
+    title: String,
+    is_alternate: bool,
+    pub lines: Vec<CellLine>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct Size {
+    cols: u16,
+    rows: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct Cursor {
+    col: u16,
+    row: u16,
+}
 
 /// A line of a screen, as runs of characters with the same style.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -69,24 +92,36 @@ fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// Returns the lines of a screen:
+/// Returns the screen as runs of characters with the same style:
 ///
 /// ```json
-/// [
-///   {"row": 0, "text": "ok 界", "spans": [
-///     {"col": 0, "width": 2, "text": "ok", "foreground": "green", "bold": true},
-///     {"col": 2, "width": 1, "text": " "},
-///     {"col": 3, "width": 2, "text": "界", "is_wide": true}
-///   ]}
-/// ]
+/// {
+///   "size": {"cols": 80, "rows": 24},
+///   "cursor": {"col": 2, "row": 1},
+///   "title": "vim",
+///   "is_alternate": true,
+///   "lines": [
+///     {"row": 0, "text": "ok 界", "spans": [
+///       {"col": 0, "width": 2, "text": "ok", "foreground": "green", "bold": true},
+///       {"col": 2, "width": 1, "text": " "},
+///       {"col": 3, "width": 2, "text": "界", "is_wide": true}
+///     ]}
+///   ]
+/// }
 /// ```
 ///
 /// Columns and rows count from zero. All lines are present; the rest of a line after its
 /// last span is blank. A colour is one of the sixteen names (`red`, `bright_red`), `color16`
 /// to `color255` of the palette, or `#rrggbb`.
 #[must_use]
-pub fn cells(screen: &Screen) -> Vec<CellLine> {
-    screen.lines.iter().enumerate().map(|(row, one)| line(row, one)).collect()
+pub fn cells(screen: &Screen) -> Cells {
+    Cells {
+        size: Size { cols: screen.size.cols, rows: screen.size.rows },
+        cursor: screen.cursor.map(|cursor| Cursor { col: cursor.col, row: cursor.row }),
+        title: screen.title.clone(),
+        is_alternate: screen.is_alternate,
+        lines: screen.lines.iter().enumerate().map(|(row, one)| line(row, one)).collect(),
+    }
 }
 
 fn line(row: usize, line: &ScreenLine) -> CellLine {

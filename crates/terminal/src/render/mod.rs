@@ -7,7 +7,7 @@ mod rows;
 mod svg;
 
 pub use ansi::ansi;
-pub use cells::{CellLine, cells};
+pub use cells::{CellLine, Cells, cells};
 pub use picture::{PictureError, png};
 pub use svg::svg;
 

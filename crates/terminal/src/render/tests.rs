@@ -51,17 +51,25 @@ fn text_has_no_blanks_at_its_ends() {
 fn cells_say_where_spans_stand_and_how_they_look() {
     let bytes = "\x1b]2;vi\x07\x1b[1;32mok\x1b[0m 界\x1b[38;5;208;48;2;1;2;3;7mx";
     let value = serde_json::to_value(cells(&screen(20, 2, bytes))).unwrap();
-    let expected = serde_json::json!([
-        {"row": 0, "text": "ok 界x", "spans": [
-            {"col": 0, "width": 2, "text": "ok", "foreground": "green", "bold": true},
-            {"col": 2, "width": 1, "text": " "},
-            {"col": 3, "width": 2, "text": "界", "is_wide": true},
-            {"col": 5, "width": 1, "text": "x", "foreground": "color208",
-             "background": "#010203", "inverse": true},
-        ]},
-        {"row": 1, "text": "", "spans": []},
-    ]);
+    let expected = serde_json::json!({
+        "size": {"cols": 20, "rows": 2},
+        "cursor": {"col": 6, "row": 0},
+        "title": "vi",
+        "is_alternate": false,
+        "lines": [
+            {"row": 0, "text": "ok 界x", "spans": [
+                {"col": 0, "width": 2, "text": "ok", "foreground": "green", "bold": true},
+                {"col": 2, "width": 1, "text": " "},
+                {"col": 3, "width": 2, "text": "界", "is_wide": true},
+                {"col": 5, "width": 1, "text": "x", "foreground": "color208",
+                 "background": "#010203", "inverse": true},
+            ]},
+            {"row": 1, "text": "", "spans": []},
+        ],
+    });
     assert_eq!(value, expected);
+    let hidden = serde_json::to_value(cells(&screen(5, 2, "\x1b[?25l"))).unwrap();
+    assert!(hidden["cursor"].is_null());
 }
 
 #[test]
@@ -149,5 +157,5 @@ fn a_screen_that_lies_about_its_size_harms_nobody() {
     assert_eq!((pixels.width, pixels.height), (48, 32));
     assert!(svg(&screen).contains("界"));
     assert_eq!(text(&screen).lines().count(), 5);
-    assert_eq!(cells(&screen).len(), 5);
+    assert_eq!(cells(&screen).lines.len(), 5);
 }
