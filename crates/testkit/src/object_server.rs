@@ -3,6 +3,7 @@
 use crate::{needs, until};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -12,6 +13,9 @@ use std::sync::OnceLock;
 const ADMIN: &str = "admin-key:admin-secret";
 /// May read, write and list.
 const USER: (&str, &str) = ("user-key", "user-secret");
+
+/// The lowest port that a server is given.
+const LOWEST: u16 = 10_000;
 
 const IDENTITIES: &str = r#"{"identities": [
     {"name": "admin", "credentials": [{"accessKey": "admin-key", "secretKey": "admin-secret"}],
@@ -143,11 +147,19 @@ impl Drop for ObjectServer {
     }
 }
 
-/// Returns ports that are free now.
+/// Returns ports that are free now. The system gives none of these to a connection, so a
+/// server that is restarted gets its own again.
 pub(crate) fn free_ports(count: usize) -> Vec<u16> {
-    let bound: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
-    bound.iter().map(|listener| listener.local_addr().expect("an address").port()).collect()
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    let first = range.ok().and_then(|text| text.split_whitespace().next()?.parse().ok());
+    let below = first.filter(|first| *first > LOWEST).unwrap_or(u16::MAX);
+    let mut bound = Vec::new();
+    while bound.len() < count {
+        let random = RandomState::new().hash_one(bound.len());
+        let port = LOWEST + (random % u64::from(below - LOWEST)) as u16;
+        bound.extend(TcpListener::bind(("127.0.0.1", port)).ok().map(|listener| (port, listener)));
+    }
+    bound.iter().map(|(port, _)| *port).collect()
 }
 
 fn spawn(program: &str, folder: &tempfile::TempDir, ports: &[u16]) -> Child {
