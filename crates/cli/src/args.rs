@@ -82,9 +82,37 @@ pub(crate) enum Command {
     Man(crate::commands::man::Man),
 }
 
+/// Commands that print JSON in any case. They accept `--json` as well, as who has used it
+/// elsewhere would expect.
+const ALWAYS_JSON: [&str; 17] = [
+    "start",
+    "wait",
+    "input",
+    "signal",
+    "resize",
+    "fork",
+    "checkpoint",
+    "rewind",
+    "undo",
+    "drop",
+    "end",
+    "save",
+    "restore",
+    "rename",
+    "reset",
+    "interrupt",
+    "cleanup",
+];
+
 /// Returns the definition of the command line, for help and completion.
 pub(crate) fn command() -> clap::Command {
-    <Args as clap::CommandFactory>::command()
+    let json = || {
+        let arg = clap::Arg::new("json").long("json").hide(true);
+        arg.action(clap::ArgAction::SetTrue)
+    };
+    ALWAYS_JSON.into_iter().fold(<Args as clap::CommandFactory>::command(), |all, name| {
+        all.mut_subcommand(name, |command| command.arg(json()))
+    })
 }
 
 pub(crate) fn parse() -> Result<Args, clap::Error> {

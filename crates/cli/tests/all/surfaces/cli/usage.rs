@@ -55,6 +55,17 @@ fn an_error_is_one_line_on_stderr_and_exit_code_1() {
 }
 
 #[test]
+fn commands_that_print_json_anyway_accept_the_option() {
+    let h = harness!();
+    let started = h.begin(&["start", "--json"], b"").finish().exits(0);
+    let started: serde_json::Value = serde_json::from_str(&started.text()).unwrap();
+    let id = started["session_id"].as_str().unwrap();
+    let ended = h.begin(&["end", id, "--json"], b"").finish().exits(0);
+    let ended: serde_json::Value = serde_json::from_str(&ended.text()).unwrap();
+    assert_eq!(ended["status"], "terminated");
+}
+
+#[test]
 fn wrong_usage_is_one_line_on_stderr_and_exit_code_2() {
     let h = harness!();
     for args in [
