@@ -1,7 +1,7 @@
 //! Runs that have gone silent.
 
 use sessile_protocol::{Answer, Exec, KernelFate, Language, Request, Until};
-use sessile_testkit::{harness, order, until};
+use sessile_testkit::{harness, needs, order, until};
 use std::time::{Duration, Instant};
 
 /// A run that prints now and then, for longer than it may be silent.
@@ -60,6 +60,9 @@ fn a_silent_run_is_interrupted_and_the_state_is_kept() {
             "console.log(kept)",
         ),
     ] {
+        if language == Language::Zsh && !needs::has_program("zsh") {
+            continue;
+        }
         let language = Some(language);
         let silent = Exec { language, timeout_ms: Some(0), silence_ms: Some(200), ..order(text) };
         let done = link.complete(silent);

@@ -68,29 +68,47 @@ fn rules() -> impl Strategy<Value = String> {
     prop::collection::vec(line, 0..6).prop_map(|lines| lines.join("\n"))
 }
 
-proptest! {
-    #![proptest_config(cases(40))]
+const FILES: [&str; 18] = [
+    "a/b/c",
+    "a/b/keep.o",
+    "a/b/x.o",
+    "a/keep.o",
+    "a/x",
+    "a/foo/c",
+    "b/build/x.o",
+    "b/build/y",
+    "b/a/c",
+    "build/x",
+    "foo",
+    "keep.o",
+    "x.o",
+    "a.o",
+    "ab",
+    "x",
+    "#x",
+    "c/build",
+];
 
-    #[test]
-    fn a_snapshot_has_what_git_does_not_ignore(
-        top in rules(),
-        below in rules(),
-        deep in rules(),
-    ) {
-        let place = Place::new();
-        if !needs::has_program("git") {
-            return Ok(());
-        }
-        git(&place.root, &["init", "-q"]);
-        for name in [
-            "a/b/c", "a/b/keep.o", "a/b/x.o", "a/keep.o", "a/x", "a/foo/c", "b/build/x.o", "b/build/y",
-            "b/a/c", "build/x", "foo", "keep.o", "x.o", "a.o", "ab", "x", "#x", "c/build",
-        ] {
-            write(&place.root.join(name), name);
-        }
+/// A repository that all cases share: to make one takes longer than a case.
+fn repository() -> Place {
+    let place = Place::new();
+    git(&place.root, &["init", "-q"]);
+    for name in FILES {
+        write(&place.root.join(name), name);
+    }
+    place
+}
+
+#[test]
+fn a_snapshot_has_what_git_does_not_ignore() {
+    if !needs::has_program("git") {
+        return;
+    }
+    let place = repository();
+    proptest!(cases(40), |(top in rules(), below in rules(), deep in rules())| {
         write(&place.root.join(".gitignore"), top);
         write(&place.root.join("a/.gitignore"), below);
         write(&place.root.join("a/b/.gitignore"), deep);
         prop_assert_eq!(kept_by_us(&place), kept_by_git(&place.root));
-    }
+    });
 }
