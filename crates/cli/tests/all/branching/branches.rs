@@ -188,7 +188,7 @@ fn a_run_that_is_going_is_waited_for_if_that_is_wanted() {
         assert!(errors.contains("run 2 is going"), "{errors}");
     }
     let refused = h.sessile(&["start", "--from", s.id()]).exits(1).errors();
-    assert!(refused.contains("ask with --wait"), "{refused}");
+    assert!(refused.contains("ask with `wait`"), "{refused}");
     let waiting = h.begin(&["fork", s.id(), "--wait"], b"");
     waiting.wait_blocked();
     let starting = h.begin(&["start", "--from", s.id(), "--wait"], b"");
