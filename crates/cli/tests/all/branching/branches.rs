@@ -140,7 +140,7 @@ fn what_is_wrong_is_said_in_plain_words() {
     };
     says(&["rewind"], "the session has no checkpoints");
     says(&["rewind", "nope"], "there is no checkpoint \"nope\"");
-    says(&["undo"], "--auto");
+    says(&["undo"], "start a session with `auto`");
     says(&["drop", "nope"], "there is no checkpoint \"nope\"");
     says(&["fork", "--count", "0"], "1 to 1000 times");
     says(&["fork", "--count", "1001"], "1 to 1000 times");
