@@ -120,6 +120,9 @@ fn usage(error: &clap::Error) -> String {
         return line;
     }
     let text = error.render().to_string();
+    if error.kind() == clap::error::ErrorKind::UnknownArgument {
+        return unknown(&text);
+    }
     let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
     // Rust's own messages are replaced.
@@ -132,6 +135,20 @@ fn usage(error: &clap::Error) -> String {
     let line = line.strip_prefix("error: ").unwrap_or(&line);
     let line = line.trim_end_matches(" For more information, try '--help'.").trim_end_matches('.');
     format!("{line}; see --help")
+}
+
+/// Returns the message for a word that a command does not take: a similar one if there is
+/// one, or else all that it does take. Clap's advice to pass an unknown flag as a value is
+/// left out, because it is hardly ever what was meant.
+fn unknown(text: &str) -> String {
+    let line = |start: &str| text.lines().map(str::trim).find_map(|line| line.strip_prefix(start));
+    let what = line("error: ").unwrap_or_default();
+    let similar = line("tip: ").filter(|tip| tip.contains("similar"));
+    match (similar, line("Usage: ")) {
+        (Some(tip), _) => format!("{what}; {tip}; see --help"),
+        (None, Some(usage)) => format!("{what}; the form is: {usage}; see --help"),
+        (None, None) => format!("{what}; see --help"),
+    }
 }
 
 /// Returns the message for `exec work echo hi`: clap does not know that the words are one command.
@@ -153,6 +170,28 @@ fn unquoted(error: &clap::Error) -> Option<String> {
 mod tests {
     use super::*;
     use anyhow::Context;
+
+    #[test]
+    fn a_word_too_many_is_answered_with_the_form_of_the_command() {
+        let told = |words: &[&str]| {
+            let words = [&["sessile"], words].concat();
+            usage(&clap::Parser::try_parse_from(words).map(|_: args::Args| ()).unwrap_err())
+        };
+        assert_eq!(
+            told(&["save", "work", "work.sessile"]),
+            "unexpected argument 'work.sessile' found; \
+             the form is: sessile save [OPTIONS] --output <FILE> <ID>; see --help"
+        );
+        assert_eq!(
+            told(&["rewind", "work", "--files"]),
+            "unexpected argument '--files' found; \
+             the form is: sessile rewind <ID> [NAME]; see --help"
+        );
+        assert_eq!(
+            told(&["start", "--nme", "work"]),
+            "unexpected argument '--nme' found; a similar argument exists: '--name'; see --help"
+        );
+    }
 
     #[test]
     fn a_reason_is_told_once() {

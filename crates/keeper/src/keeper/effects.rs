@@ -2,7 +2,6 @@
 
 use super::launching::{launch, letter};
 use super::live::Force;
-use super::records::release;
 use super::refusals::RefusalScope;
 use super::requests::Closing;
 use super::terminals::{TerminalOrder, with_terminal_type};
@@ -344,7 +343,8 @@ impl Keeper {
             self.settle();
             self.answer_waiters(number, true);
             let waiters = &self.clients.waiters;
-            release(&mut self.runs, number, |run| waiters.any_of_run(run, |_| true));
+            let is_awaited = |run| waiters.any_of_run(run, |_| true);
+            self.records.release(&mut self.runs, number, is_awaited);
         }
     }
 

@@ -160,7 +160,8 @@ impl Keeper {
 
     /// Returns why a run that is not in progress has no result.
     pub(super) fn missing(&self, number: RunNo) -> Failure {
-        self.home.directory.absence(number).explain(number)
+        let on_disk = || self.home.directory.absence(number).explain(number);
+        self.records.absence(number).unwrap_or_else(on_disk)
     }
 }
 

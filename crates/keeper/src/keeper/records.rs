@@ -229,6 +229,29 @@ impl Records {
         }
     }
 
+    /// Releases a run if no client waits for it, unless it is only in memory because the
+    /// disk has no space.
+    pub(super) fn release(
+        &self,
+        runs: &mut Runs,
+        number: RunNo,
+        is_awaited: impl Fn(RunNo) -> bool,
+    ) {
+        if !self.refused.contains(&number) {
+            release(runs, number, is_awaited);
+        }
+    }
+
+    /// Returns why a run that has ended is neither in memory nor on disk, if the disk had no
+    /// space for it.
+    pub(super) fn absence(&self, number: RunNo) -> Option<Failure> {
+        let is_unrecorded = self.unrecorded.iter().any(|entry| entry.run == number);
+        (is_unrecorded || self.missing.contains(&number)).then(|| {
+            let message = format!("run {number} has ended, but the disk had no space for its result");
+            Failure::new(Code::RunLost, message)
+        })
+    }
+
     /// Drops the oldest runs and their output from the history. Returns these runs.
     fn drop_oldest(
         &mut self,
@@ -347,7 +370,7 @@ fn never_recorded(runs: &[RunNo], error: &io::Error) -> Option<String> {
 }
 
 /// Releases a run that is on disk if no client waits for it.
-pub(super) fn release(runs: &mut Runs, number: RunNo, is_awaited: impl Fn(RunNo) -> bool) {
+fn release(runs: &mut Runs, number: RunNo, is_awaited: impl Fn(RunNo) -> bool) {
     let is_over = |run: &Run| run.finished().is_some() && run.open_streams == 0;
     if runs.get(&number).is_some_and(is_over) && !is_awaited(number) {
         runs.remove(&number);

@@ -249,7 +249,7 @@ impl Checkpoints {
         let names: Vec<&str> =
             points.iter().rev().take(10).map(|point| point.name.as_str()).collect();
         let there = match names.len() {
-            0 => "the session has no checkpoints (take one with `sessile checkpoint`, or start a session with --auto)".to_owned(),
+            0 => "the session has no checkpoints; take one with `checkpoint`, or start a session with `auto`".to_owned(),
             _ => format!("the newest are: {}", names.join(", ")),
         };
         let message = match unfound {

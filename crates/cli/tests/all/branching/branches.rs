@@ -140,7 +140,7 @@ fn what_is_wrong_is_said_in_plain_words() {
     };
     says(&["rewind"], "the session has no checkpoints");
     says(&["rewind", "nope"], "there is no checkpoint \"nope\"");
-    says(&["undo"], "--auto");
+    says(&["undo"], "start a session with `auto`");
     says(&["drop", "nope"], "there is no checkpoint \"nope\"");
     says(&["fork", "--count", "0"], "1 to 1000 times");
     says(&["fork", "--count", "1001"], "1 to 1000 times");
@@ -188,7 +188,7 @@ fn a_run_that_is_going_is_waited_for_if_that_is_wanted() {
         assert!(errors.contains("run 2 is going"), "{errors}");
     }
     let refused = h.sessile(&["start", "--from", s.id()]).exits(1).errors();
-    assert!(refused.contains("ask with --wait"), "{refused}");
+    assert!(refused.contains("ask with `wait`"), "{refused}");
     let waiting = h.begin(&["fork", s.id(), "--wait"], b"");
     waiting.wait_blocked();
     let starting = h.begin(&["start", "--from", s.id(), "--wait"], b"");

@@ -81,6 +81,27 @@ fn what_runs_print_is_not_lost() {
 }
 
 #[test]
+fn runs_that_were_to_be_on_disk_before_their_answer_are_not_lost_either() {
+    let script = "ask() { sessile exec $ID \"$1\" >/dev/null; }\n\
+                  fill; ask 'echo one'; ask 'echo two'; for n in 1 2; do sessile output $ID $n \
+                  --follow; done; rm fill; ask 'echo three'; sessile output $ID 1 --follow";
+    let Some(told) = play("bash", script) else {
+        return;
+    };
+    assert_eq!(told, ["one", "two", "one"]);
+}
+
+#[test]
+fn a_run_that_neither_the_disk_nor_the_memory_had_room_for_is_not_called_unfinished() {
+    let script = "fill; for i in $(seq 20); do sessile exec $ID 'echo' >/dev/null; done\n\
+                  sessile output $ID 1";
+    let Some(told) = play("bash", script) else {
+        return;
+    };
+    assert_eq!(told, ["Error: run 1 has ended, but the disk had no space for its result"]);
+}
+
+#[test]
 fn all_runs_are_in_the_history_when_there_is_room_again() {
     let script = "fill; for i in $(seq 60); do run \"echo $i\" >/dev/null; done; rm fill\n\
                   run 'echo last'; grep -c '\"command\":\"echo [0-9]' .sessions/$ID/history.log";
