@@ -186,8 +186,9 @@ fn cpus(version: Version, cpus: f64) -> Vec<Setting> {
 }
 
 /// Returns a weight of an eighth of other programs' that compete for the same core.
-/// Measured with twenty harmful sandboxes at once: a run of 2 ms beside them takes 13 ms
-/// without this, and 3 to 7 ms with it. Without competition it changes nothing.
+/// Measured with twenty harmful sandboxes at once on two cores (`cargo xtask bench bombs`):
+/// a run of 2 ms beside them takes 17 ms without this (p99 52 ms), and 6 ms with it (p99
+/// 22 ms). Without competition it changes nothing.
 fn weight(version: Version) -> Vec<Setting> {
     match version {
         Version::One => vec![Setting::may("cpu.shares", "128".to_owned())],
