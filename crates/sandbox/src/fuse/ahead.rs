@@ -31,6 +31,9 @@ const QUEUE: usize = 64;
 /// `git status` has 20 threads, each in a directory of its own. Each listing takes
 /// two turns among their requests: by one thread it would come too late.
 const THREADS: usize = 4;
+/// Marks a listing that the kernel need not keep: it may end anywhere (see `listing`). No
+/// program opens a directory like this, and one that does loses nothing.
+pub(super) const UNKEPT: OFlags = OFlags::DSYNC;
 /// They only make system calls.
 const STACK: usize = 64 << 10;
 
@@ -161,7 +164,7 @@ impl Job {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let top = rustix::fs::openat(&window.base, &*window.path, flags, Mode::empty())?;
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | UNKEPT;
         let directory = rustix::fs::openat2(&top, &*self.path, flags, Mode::empty(), how)?;
         let mut listed = 0;
         while listed < self.bytes {

@@ -23,6 +23,15 @@ pub(super) struct Listing {
     pub(super) passed: usize,
     /// Where the next entry is, for those who go on there.
     pub(super) position: u64,
+    /// Whether the kernel keeps what it is told.
+    pub(super) cache: Cache,
+}
+
+/// Whether the kernel keeps what it is told of a directory, for other readers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cache {
+    Kept,
+    Unused,
 }
 
 #[derive(Debug, Default)]

@@ -39,6 +39,8 @@ pub(super) struct Node {
     pub(super) told: Stamp,
     /// The kernel was given its content as of then.
     pub(super) is_given: bool,
+    /// The kernel keeps the first names of a listing, and was not told its end.
+    pub(super) is_partly_listed: bool,
 }
 
 /// Differs from another when the file has changed: a hash of what the system
@@ -94,6 +96,7 @@ impl Nodes {
             has_links: false,
             told: Stamp(0),
             is_given: false,
+            is_partly_listed: false,
         };
         Self {
             // The kernel has no node 0.
@@ -193,6 +196,7 @@ impl Nodes {
             has_links: false,
             told: Stamp(0),
             is_given: false,
+            is_partly_listed: false,
         };
         if let Ok(parent) = self.get_mut(parent) {
             parent.children += 1;

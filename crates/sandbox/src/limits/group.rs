@@ -28,7 +28,10 @@ pub struct GroupPlan {
 pub struct PartPlan {
     pub hierarchy: Hierarchy,
     pub controllers: Vec<&'static str>,
+    /// Of the group of one sandbox.
     pub settings: Vec<Setting>,
+    /// Of the group around it, which is the one that competes with others.
+    pub outer: Vec<Setting>,
 }
 
 /// A file of the group and its new content.
@@ -47,6 +50,13 @@ impl Setting {
 
     pub(super) fn may(file: &'static str, value: String) -> Self {
         Self { file, value, is_optional: true }
+    }
+
+    fn write_to(&self, group: &Path) -> io::Result<()> {
+        match fs::write(group.join(self.file), &self.value) {
+            Err(error) if !self.is_optional => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 }
 
@@ -139,12 +149,8 @@ impl Group {
         }
         let directory = make_numbered(top)?;
         self.directories.push(directory.clone());
-        for setting in &part.settings {
-            match fs::write(directory.join(setting.file), &setting.value) {
-                Err(error) if !setting.is_optional => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
-        }
+        part.outer.iter().try_for_each(|setting| setting.write_to(top))?;
+        part.settings.iter().try_for_each(|setting| setting.write_to(&directory))?;
         let version = part.hierarchy.version;
         for controller in &part.controllers {
             match *controller {

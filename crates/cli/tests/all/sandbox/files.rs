@@ -65,6 +65,30 @@ fn a_directory_that_was_there_is_renamed_with_all_that_is_in_it() {
     assert!(told["changes"].to_string().contains("\"from\":\"d/e/b\""), "{told}");
 }
 
+/// The kernel keeps what it was told of a directory, also when a program has read only the
+/// first names, and goes on there for the next reader. Offsets in a tmpfs are small numbers
+/// that mean something else after the directory has moved to the layer.
+#[test]
+fn a_directory_on_a_tmpfs_that_was_read_in_part_lists_each_name_once_when_it_has_moved() {
+    if !rustix::process::geteuid().is_root() {
+        return sessile_testkit::needs::not_permitted("mounts");
+    }
+    let h = harness!();
+    let place = h.root();
+    let place = place.display();
+    let files = "mkdir -p d/e d/secrets; touch d/e/b d/a d/.env d/secrets/x";
+    let h = h.where_mounted(&format!("mount -t tmpfs small '{place}'; cd '{place}'; {files}"));
+    let s = h.session_with(&["--sandbox", "development"]);
+    let part = "import os\nwith os.scandir('d') as listing: next(listing)\n";
+    s.run_in("python", format!("os = __import__('os'); os.chmod('d/e', 0o750)\n{part}")).exits(0);
+    s.run_in("python", "os.rename('d', 'q')").exits(0);
+    for _ in 0..2 {
+        s.run("ls -A q").exits(0).prints("a\ne\n");
+    }
+    // As if nobody had begun.
+    s.run("touch q/c; ls -A q; ls -A q").exits(0).prints("a\nc\ne\na\nc\ne\n");
+}
+
 #[test]
 fn a_workspace_with_a_mount_in_it_is_refused_by_name() {
     if !rustix::process::geteuid().is_root() {

@@ -41,6 +41,27 @@ pub(crate) fn groups(id: &str) -> Vec<PathBuf> {
     found
 }
 
+/// The group that competes with other programs is the session's, not one within it.
+#[test]
+fn a_session_with_a_group_has_an_eighth_of_the_weight_of_others() {
+    let h = harness!();
+    if !has_groups(&h) {
+        return;
+    }
+    let s = h.session_with(&["--sandbox", "full-access", "--pids", "48"]);
+    s.run("true").exits(0);
+    let weight = |group: &PathBuf| {
+        let read = |file: &str| std::fs::read_to_string(group.join(file)).ok();
+        let shares = read("cpu.shares").map(|text| (text, "128"));
+        shares.or_else(|| read("cpu.weight").map(|text| (text, "12")))
+    };
+    let found: Vec<_> = groups(s.id()).iter().filter_map(weight).collect();
+    assert!(
+        !found.is_empty() && found.iter().all(|(is, wanted)| is.trim() == *wanted),
+        "{found:?}"
+    );
+}
+
 const EATS_MEMORY: &str = "b'x' * 300_000_000";
 
 #[test]

@@ -1,4 +1,11 @@
 //! Listings of directories, without what is hidden.
+//!
+//! The kernel keeps a listing for later readers. One that was not read to its end is
+//! continued by the next reader who comes to the same offset. That is right only if
+//! offsets mean the same to both, but a directory has other ones when it goes to the layer
+//! or is moved within it, and its date need not change: some names would be listed twice,
+//! and others not at all. So a directory that was read in part is listed without the
+//! kernel's cache from then on, until the kernel forgets it.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -7,7 +14,8 @@ use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::{Handle, NodeId, Outcome, Reply, Request, Sameness, Tree};
-use crate::fuse::handles::Listing;
+use crate::fuse::ahead::UNKEPT;
+use crate::fuse::handles::{Cache, Listing};
 use crate::policy::Level;
 
 /// Lets the kernel answer from what it read before.
@@ -32,17 +40,23 @@ struct Entry<'a> {
 
 impl Tree {
     pub(super) fn open_directory(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
-        self.nodes.get(request.node)?;
+        let flags = OFlags::from_bits_retain({ request.body }.u32()?);
+        let is_kept = !flags.contains(UNKEPT) && !self.nodes.get(request.node)?.is_partly_listed;
+        let cache = if is_kept { Cache::Kept } else { Cache::Unused };
         let handle = self.handles.add(Handle::Directory(Listing {
             node: request.node,
             fd: None,
             entries: Vec::new(),
             passed: 0,
             position: 0,
+            cache,
         }));
         self.told.handle = Some(handle);
         reply.u64(handle);
-        reply.u32(KEEP_CACHE | CACHE_DIR);
+        reply.u32(match cache {
+            Cache::Kept => KEEP_CACHE | CACHE_DIR,
+            Cache::Unused => KEEP_CACHE,
+        });
         reply.u32(0);
         Ok(())
     }
@@ -153,6 +167,10 @@ impl Tree {
         let listing = self.handles.listing_mut(handle)?;
         (listing.entries, listing.passed) = (entries, passed);
         (listing.position, listing.fd) = (position, Some(fd));
+        if listing.cache == Cache::Kept && outcome.is_ok() {
+            // An empty reply is the end.
+            self.nodes.get_mut(node)?.is_partly_listed = reply.length() > 0;
+        }
         outcome
     }
 }
