@@ -28,7 +28,6 @@ mod kernels;
 mod labels;
 mod limits;
 mod origins;
-mod own_name;
 mod ports;
 mod privacy;
 mod processes;

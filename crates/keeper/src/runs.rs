@@ -1,6 +1,6 @@
 //! Runs: their orders and their results.
 
-use crate::own_name::OwnName;
+use crate::kernels::OwnName;
 use crate::shortage::describe;
 use crate::stdin::Stdin;
 use sessile_protocol::{

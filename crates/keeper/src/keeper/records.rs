@@ -247,7 +247,8 @@ impl Records {
     pub(super) fn absence(&self, number: RunNo) -> Option<Failure> {
         let is_unrecorded = self.unrecorded.iter().any(|entry| entry.run == number);
         (is_unrecorded || self.missing.contains(&number)).then(|| {
-            let message = format!("run {number} has ended, but the disk had no space for its result");
+            let message =
+                format!("run {number} has ended, but the disk had no space for its result");
             Failure::new(Code::RunLost, message)
         })
     }

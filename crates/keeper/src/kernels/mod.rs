@@ -11,9 +11,8 @@ mod shell;
 mod spawn;
 
 pub(crate) use launch::{DriverFiles, Plan, complaints, open_channel};
-pub(crate) use shell::interpret;
+pub(crate) use shell::{OwnName, interpret};
 
-use crate::own_name::OwnName;
 use crate::processes::Caught;
 use crate::scratch::PipeAccess;
 use rustix::process::Pid;

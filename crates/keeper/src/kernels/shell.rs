@@ -27,7 +27,6 @@
 
 use super::secret::{Secret, Secrets};
 use super::{Kernel, LastState, Lines, Order, Release, Report, SignalTarget, Stdin, mentions};
-use crate::own_name::OwnName;
 use crate::processes::{self, Caught};
 use crate::scratch::{PipeAccess, RewrittenFile, name_orders_again, write_file};
 use rustix::process::Pid;
@@ -50,6 +49,7 @@ mod functions;
 mod guard;
 mod job_list;
 mod job_name;
+mod own_name;
 mod quoting;
 mod reports;
 mod starting;
@@ -57,14 +57,15 @@ mod terminal;
 mod traps;
 mod trigger;
 mod view;
-
 mod zsh;
+
 use background::{Asking, Background, JobQuestions, Starts};
 use builtin_calls::{BuiltinCalls, Probe};
 use captures::Captures;
 pub(super) use captures::Listed;
 pub(crate) use captures::interpret;
 use dialect::Dialect;
+pub(crate) use own_name::OwnName;
 use quoting::quote;
 use terminal::JobControl;
 use traps::ExitTrap;

@@ -30,6 +30,10 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         }
         let announced = BodyHeaders::by(request.headers());
         let bytes = read(request.into_body(), announced, app.service.limits().body).await?;
+        if bytes.is_empty() {
+            let message = "the request body is empty; send a JSON object, {} at the least";
+            return Err(ServiceError::new(ErrorCode::BadRequest, message));
+        }
         match input::from_slice(&bytes) {
             Ok(value) => Ok(Self(value)),
             Err(error) => {

@@ -417,7 +417,8 @@ fn ending() -> Failure {
 
 fn busy(run: RunNo) -> Failure {
     // Every surface shows it, so it names no command or flag.
-    let message =
-        format!("run {run} is going; ask with `wait` to wait for it, or interrupt it and try again");
+    let message = format!(
+        "run {run} is going; ask with `wait` to wait for it, or interrupt it and try again"
+    );
     Failure::new(Code::Busy, message)
 }

@@ -3,13 +3,13 @@
 use super::background::{Background, Functions};
 use super::builtin_calls::BuiltinCalls;
 use super::captures::Captures;
+use super::own_name::OwnName;
 use super::terminal::JobControl;
 use super::traps::ExitTrap;
 use super::{LONGEST_REPORT, SOURCES, Shell, dialect};
 use crate::kernels::launch::{Invocation, install};
 use crate::kernels::secret::Secrets;
 use crate::kernels::{Lines, Previous};
-use crate::own_name::OwnName;
 use crate::scratch::{RewrittenFile, write_file};
 use serde_json::Value;
 use sessile_protocol::Language;

@@ -35,6 +35,16 @@ fn an_unknown_name_in_a_query_is_refused_whatever_the_call() {
 }
 
 #[test]
+fn an_empty_body_is_called_empty() {
+    let h = harness!();
+    let server = h.server(&[]);
+    let empty = server.owner("POST", "/v1/sessions").with_type("application/json");
+    let answer = empty.send().is(400);
+    let message = answer.json()["error"]["message"].clone();
+    assert_eq!(message, "the request body is empty; send a JSON object, {} at the least");
+}
+
+#[test]
 fn a_list_is_no_object_with_fields() {
     let h = harness!();
     let server = h.server(&[]);
