@@ -149,14 +149,16 @@ impl TestExecutable {
         self.package == root().join("crates/cli") && name.starts_with("all-")
     }
 
-    /// Runs it as `cargo test` does, and returns the names of the tests that failed.
+    /// Runs it as `cargo test` does with these arguments, and returns the names of the tests
+    /// that failed.
     pub(crate) fn run(
         &self,
+        args: &[&str],
         env: &[(&str, &str)],
         output: Output,
     ) -> anyhow::Result<(ExitStatus, Vec<String>)> {
         let mut command = Command::new(&self.path);
-        command.envs(env.iter().copied()).env("CARGO_MANIFEST_DIR", &self.package);
+        command.args(args).envs(env.iter().copied()).env("CARGO_MANIFEST_DIR", &self.package);
         command.current_dir(&self.package);
         eprintln!("+ {}", self.path.display());
         let (status, failed) = tests(command, output)

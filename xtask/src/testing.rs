@@ -66,6 +66,17 @@ pub(crate) fn test() -> anyhow::Result<()> {
 /// With more failures than this, they are not tried again.
 const MOST_AGAIN: usize = 10;
 
+/// Tests on real processes that take 20 seconds and more, mostly waiting: part of their
+/// names. They begin at once, beside the others. In their turn, by the alphabet, some would
+/// begin last, and nothing else would be left to do meanwhile.
+const LONG: &[&str] = &[
+    "agents::stores::an_object_store_that_is_down_",
+    "saving::durable::a_store_that_is_down_",
+    "saving::moving::whoever_had_it_finds_out_",
+    "surfaces::http::fuzz::",
+    "surfaces::http::silent::",
+];
+
 /// Runs all tests in Rust. Those on real processes take most of the time; the others run
 /// beside them, one executable after the other.
 fn rust(executables: &[TestExecutable], env: &[(&str, &str)]) -> anyhow::Result<()> {
@@ -75,15 +86,21 @@ fn rust(executables: &[TestExecutable], env: &[(&str, &str)]) -> anyhow::Result<
         real.len() == 1 && !others.is_empty(),
         "cargo has not built the tests: {executables:?}"
     );
-    let run_all = |executables: Vec<&TestExecutable>, output| {
-        executables.into_iter().map(|tests| tests.run(env, output)).collect::<Vec<_>>()
+    let run_all = |executables: &[&TestExecutable], args: &[&str], output| {
+        executables.iter().map(|tests| tests.run(args, env, output)).collect::<Vec<_>>()
     };
+    let rest: Vec<&str> = LONG.iter().flat_map(|name| ["--skip", name]).collect();
     let outcomes = std::thread::scope(|scope| {
-        let beside = scope.spawn(|| run_all(others, Output::AtEnd));
-        let mut outcomes = run_all(real, Output::Live);
-        match beside.join() {
-            Ok(others) => outcomes.extend(others),
-            Err(_) => outcomes.push(Err(anyhow::anyhow!("tests could not be waited for"))),
+        let beside = [
+            scope.spawn(|| run_all(&real, LONG, Output::AtEnd)),
+            scope.spawn(|| run_all(&others, &[], Output::AtEnd)),
+        ];
+        let mut outcomes = run_all(&real, &rest, Output::Live);
+        for tests in beside {
+            match tests.join() {
+                Ok(others) => outcomes.extend(others),
+                Err(_) => outcomes.push(Err(anyhow::anyhow!("tests could not be waited for"))),
+            }
         }
         outcomes
     });

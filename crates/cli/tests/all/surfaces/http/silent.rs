@@ -8,7 +8,7 @@ use std::process::Command;
 fn calls_of_a_keeper_that_hangs_come_to_an_end_and_it_can_be_ended() {
     let h = harness!();
     let server = h.serve();
-    let (s, well) = (h.session(), h.session());
+    let s = h.session();
     let keeper = s.keeper();
     let path = format!("/v1/sessions/{}", s.id());
     server.exec_at(&path, "echo hi");
@@ -20,12 +20,7 @@ fn calls_of_a_keeper_that_hangs_come_to_an_end_and_it_can_be_ended() {
     std::fs::remove_file(&kept).unwrap();
     assert!(Command::new("mkfifo").arg(&kept).status().unwrap().success());
     let endless = json!({"command": "sleep 1000"});
-    // Long silence alone is nothing bad: this one's keeper says that it is there.
-    let long = json!({"command": "sleep 21; echo done", "timeout": 0});
     std::thread::scope(|scope| {
-        let other = format!("/v1/sessions/{}/exec", well.id());
-        let (server, long) = (&server, &long);
-        let silent = scope.spawn(move || server.post(&other, long));
         let going = scope.spawn(|| server.post(&format!("{path}/exec"), &endless));
         until("the run to be under way", || {
             let runs = server.get(&format!("{path}/runs")).json();
@@ -40,8 +35,17 @@ fn calls_of_a_keeper_that_hangs_come_to_an_end_and_it_can_be_ended() {
         }
         let told = typed.join().unwrap();
         assert!(told.contains("does not answer"), "{told}");
-        assert_eq!(silent.join().unwrap().is(200).json()["stdout"], "done\n");
     });
     server.delete(&path).is(200);
     keeper.wait_gone();
+}
+
+/// Its keeper says that it is there.
+#[test]
+fn a_run_that_is_silent_for_longer_than_a_keeper_may_be_is_waited_for() {
+    let h = harness!();
+    let server = h.serve();
+    let long = json!({"command": "sleep 21; echo done", "timeout": 0});
+    let path = format!("/v1/sessions/{}/exec", h.session().id());
+    assert_eq!(server.post(&path, &long).is(200).json()["stdout"], "done\n");
 }
