@@ -21,6 +21,8 @@ pub(crate) const PACKAGES: &[&str] = &[
     "langchain-core==1.7.2",
     "pydantic-ai-slim==2.66.0",
     "smolagents==1.26.0",
+    // smolagents wants it in the session of an agent, and would install it there.
+    "numpy==2.4.6",
 ];
 
 /// The variable with the Python that has these packages.

@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
+import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Dict, Iterator, List
 
@@ -149,8 +153,19 @@ def test_pydantic_ai(session: Session) -> None:
     assert agent.run_sync("go").output == "it said 42"
 
 
-def test_smolagents_executor(session: Session) -> None:
+def own_python() -> Dict[str, str]:
+    """The environment of a session whose Python is the one of the tests."""
+    return {"PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])}
+
+
+def test_smolagents_executor() -> None:
     framework("smolagents")
+    # It has what smolagents wants of a session, and no way to install anything.
+    with Session(env={**own_python(), "PIP_NO_INDEX": "1"}) as session:
+        an_agent_goes_on_after_an_error(session)
+
+
+def an_agent_goes_on_after_an_error(session: Session) -> None:
     from smolagents import CodeAgent, Model, tool
     from smolagents.models import ChatMessage, MessageRole
 
@@ -178,6 +193,28 @@ def test_smolagents_executor(session: Session) -> None:
     assert "step 42" in observations
     assert "ZeroDivisionError" in str(agent.memory.steps[2].error)
     assert session.eval("x").result == "42"
+
+
+def test_smolagents_installs_what_is_missing(tmp_path: Path) -> None:
+    framework("smolagents")
+    from smolagents.utils import AgentError
+
+    from sessile.tools.smolagents import executor
+
+    with zipfile.ZipFile(tmp_path / "made_up-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("made_up.py", "value = 42")
+        wheel.writestr("made_up-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: made-up\nVersion: 1.0\n")
+        wheel.writestr("made_up-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("made_up-1.0.dist-info/RECORD", "")
+    target = str(tmp_path / "installed")
+    places = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "PIP_TARGET": target, "PYTHONPATH": target}
+    with Session(env={**own_python(), **places}) as session:
+        # pip would fail for `json`.
+        executor(session, ["made-up", "json"])
+        assert session.python("import made_up; made_up.value").result == "42"
+        assert executor(session).missing(["made-up", "made_up", "pillow", "nowhere"]) == ["nowhere"]
+        with pytest.raises(AgentError, match="pip could not install nowhere"):
+            executor(session, ["nowhere"])
 
 
 def test_a_tool_takes_a_session_of_either_kind() -> None:
