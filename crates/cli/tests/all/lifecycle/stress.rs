@@ -8,8 +8,8 @@ use sessile_testkit::{Chance, Harness, harness};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 /// How much of it.
@@ -17,7 +17,7 @@ struct Scale {
     sessions: u64,
     clients: u64,
     runs: u64,
-    /// Between two deaths of the server.
+    /// Between two deaths of the server, which answers at least once in its life.
     life: Duration,
 }
 
@@ -103,6 +103,38 @@ impl Client {
     }
 }
 
+/// What the clients have got so far.
+#[derive(Default)]
+struct Progress {
+    now: Mutex<Now>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Now {
+    answers: u64,
+    is_over: bool,
+}
+
+impl Progress {
+    fn note(&self, change: impl FnOnce(&mut Now)) {
+        change(&mut self.now.lock().unwrap());
+        self.changed.notify_all();
+    }
+
+    fn answers(&self) -> u64 {
+        self.now.lock().unwrap().answers
+    }
+
+    /// Waits for an answer after so many, or the end. A server that is killed before it has
+    /// answered would leave the clients without progress on a busy machine.
+    fn next(&self, before: u64) -> Now {
+        let now = self.now.lock().unwrap();
+        let waits = |now: &mut Now| now.answers == before && !now.is_over;
+        *self.changed.wait_while(now, waits).unwrap()
+    }
+}
+
 /// What a session's runs are in: mostly shells, some Python, a few Node.
 fn language(session: u64) -> &'static str {
     match session % 24 {
@@ -136,9 +168,9 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
     let first = h.serve();
     let (address, token) = (first.address(), first.token().to_owned());
     let server = Mutex::new(Some(first));
-    let is_over = AtomicBool::new(false);
     let deaths = AtomicU64::new(0);
     let answers: Mutex<BTreeMap<u64, Vec<(u64, String)>>> = Mutex::default();
+    let progress = Progress::default();
     let ids: Vec<String> = {
         let mut client = Client::new(&address, &token);
         (0..scale.sessions)
@@ -152,9 +184,13 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
     std::thread::scope(|scope| {
         let killer = scope.spawn(|| {
             let mut chance = Chance::new();
-            while !is_over.load(Ordering::Relaxed) {
-                let life = u64::try_from(scale.life.as_millis()).unwrap();
+            let life = u64::try_from(scale.life.as_millis()).unwrap();
+            loop {
+                let before = progress.answers();
                 std::thread::sleep(Duration::from_millis(life / 2 + chance.below(life)));
+                if progress.next(before).is_over {
+                    break;
+                }
                 let mut server = server.lock().unwrap();
                 if let Some(server) = server.take() {
                     server.kill();
@@ -166,7 +202,7 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
         let clients: Vec<_> = (0..scale.clients)
             .map(|number| {
                 let (ids, languages, answers, scale) = (&ids, &languages, &answers, &scale);
-                let (address, token) = (&address, &token);
+                let (address, token, progress) = (&address, &token, &progress);
                 scope.spawn(move || {
                     let mut client = Client::new(address, token);
                     let mut chance = Chance::of(number);
@@ -182,6 +218,7 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
                         let id = &ids[usize::try_from(session).unwrap()];
                         let path = format!("/v1/sessions/{id}/exec");
                         let answer = client.insist(&path, &mark, &body);
+                        progress.note(|now| now.answers += 1);
                         let printed = answer["stdout"].as_str().unwrap().to_owned();
                         assert!(printed.starts_with(&format!("{mark} ")), "{mark}: {answer}");
                         let run = answer["run"].as_u64().unwrap();
@@ -190,11 +227,11 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
                 })
             })
             .collect();
-        for client in clients {
-            client.join().unwrap();
-        }
-        is_over.store(true, Ordering::Relaxed);
+        let ends: Vec<_> = clients.into_iter().map(|client| client.join()).collect();
+        // Before a failure is told, which waits for the killer.
+        progress.note(|now| now.is_over = true);
         killer.join().unwrap();
+        ends.into_iter().for_each(|end| end.unwrap());
     });
     eprintln!("the server died {} times", deaths.load(Ordering::Relaxed));
     assert!(deaths.load(Ordering::Relaxed) > 0);
