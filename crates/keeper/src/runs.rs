@@ -35,6 +35,7 @@ pub(crate) struct Run {
     /// Bytes typed on its terminal and not read.
     pub(crate) unread: Vec<u8>,
     pub(crate) progress: Progress,
+    pub(crate) sending: Sending,
     /// When it was requested.
     pub(crate) accepted: Tick,
     /// How long it has waited in the queue.
@@ -54,6 +55,14 @@ pub(crate) struct Run {
     pub(crate) own_name: Option<Rc<OwnName>>,
     /// Whether its next stderr output begins a line.
     begins_line: bool,
+}
+
+/// How often its order could not be sent, because the kernel had ended before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sending {
+    First,
+    /// If this kernel ends as well, it probably always does.
+    Again,
 }
 
 #[derive(Debug)]
@@ -92,6 +101,7 @@ impl Run {
             screen: None,
             unread: Vec::new(),
             progress: Progress::Queued,
+            sending: Sending::First,
             accepted: 0,
             waited: 0,
             last_sign: 0,

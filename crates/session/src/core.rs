@@ -233,6 +233,11 @@ impl Core {
                     kernel.died(exit_code, left_state, now, &mut out);
                 }
             }
+            (Phase::Open, Input::Unsent { language, epoch, run }) => {
+                if let Some(kernel) = self.kernel(language, epoch) {
+                    kernel.unsent(run);
+                }
+            }
             (Phase::Open, Input::Stuck { language, epoch }) => {
                 if let Some(kernel) = self.kernel(language, epoch) {
                     kernel.stuck(&mut out);
@@ -297,6 +302,7 @@ impl Core {
                 | Input::Reported { .. }
                 | Input::Dying { .. }
                 | Input::Died { .. }
+                | Input::Unsent { .. }
                 | Input::Stuck { .. }
                 | Input::Heard { .. }
                 | Input::Life { .. }

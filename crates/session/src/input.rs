@@ -85,6 +85,13 @@ pub enum Input {
         language: Language,
         epoch: Epoch,
     },
+    /// The order of a run could not be sent: the kernel process is gone, which
+    /// [`Input::Died`] is still to report. The next process is given the run.
+    Unsent {
+        language: Language,
+        epoch: Epoch,
+        run: RunNo,
+    },
     /// When a run last wrote output or was given input: the answer to [`crate::Effect::Listen`].
     Heard {
         language: Language,

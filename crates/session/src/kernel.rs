@@ -32,7 +32,7 @@ enum Process {
     /// The next run waits for its preparation.
     Preparing(Queued),
     Busy {
-        run: RunNo,
+        order: Queued,
         work: Work,
     },
     /// The process is gone. It had no run, and the keeper still processes what it left.
@@ -63,6 +63,10 @@ enum Work {
     Over {
         cause: Option<Cause>,
     },
+    /// The process is gone. It may have reported the run's end before that.
+    Gone {
+        cause: Option<Cause>,
+    },
 }
 
 impl Work {
@@ -71,7 +75,7 @@ impl Work {
         match self {
             Self::Running { .. } => None,
             Self::Interrupting { cause, .. } => Some(*cause),
-            Self::Over { cause } => *cause,
+            Self::Over { cause } | Self::Gone { cause } => *cause,
         }
     }
 }
@@ -186,7 +190,7 @@ impl Kernel {
 
     pub(crate) fn running(&self) -> Option<RunNo> {
         match self.process {
-            Process::Busy { run, .. } => Some(run),
+            Process::Busy { order, .. } => Some(order.run),
             Process::Absent
             | Process::Starting { .. }
             | Process::Idle
@@ -198,7 +202,7 @@ impl Kernel {
     /// Returns the run because of which the kernel cannot be inspected or replaced.
     pub(crate) fn busy_with(&self) -> Option<RunNo> {
         match &self.process {
-            Process::Busy { run, .. } => Some(*run),
+            Process::Busy { order, .. } => Some(order.run),
             Process::Preparing(next) => Some(next.run),
             Process::Absent | Process::Starting { .. } | Process::Idle | Process::Dying => None,
         }
@@ -273,7 +277,7 @@ impl Kernel {
             Process::Busy { work: Work::Interrupting { due, step, .. }, .. } => {
                 PRESSURES.get(*step).map(|_| *due)
             }
-            Process::Busy { work: Work::Over { .. }, .. } => None,
+            Process::Busy { work: Work::Over { .. } | Work::Gone { .. }, .. } => None,
         }
     }
 
@@ -332,7 +336,7 @@ impl Kernel {
         let after = |limit: Tick| now.saturating_add(limit);
         let silence = next.silence.map(|limit| Silence { limit, due: after(limit) });
         let work = Work::Running { due: next.timeout.map(after), silence };
-        self.process = Process::Busy { run: next.run, work };
+        self.process = Process::Busy { order: *next, work };
         out.push(Effect::Begin { language: self.language, epoch: self.epoch, run: next.run });
     }
 
@@ -408,10 +412,19 @@ impl Kernel {
     }
 
     pub(crate) fn over(&mut self, run: RunNo) {
-        if let Process::Busy { run: current, work } = &mut self.process
-            && *current == run
-        {
-            *work = Work::Over { cause: work.cause() };
+        match &mut self.process {
+            Process::Busy { order, work } if order.run == run => match work {
+                Work::Running { .. } | Work::Interrupting { .. } | Work::Over { .. } => {
+                    *work = Work::Over { cause: work.cause() };
+                }
+                Work::Gone { .. } => {}
+            },
+            Process::Absent
+            | Process::Starting { .. }
+            | Process::Idle
+            | Process::Preparing(_)
+            | Process::Busy { .. }
+            | Process::Dying => {}
         }
     }
 
@@ -422,19 +435,42 @@ impl Kernel {
         now: Tick,
         out: &mut Vec<Effect>,
     ) {
-        let Process::Busy { run: current, work } = &self.process else {
+        let Process::Busy { order, work } = &self.process else {
             return;
         };
-        if *current != run {
+        if order.run != run {
             return;
         }
         let outcome =
             Self::outcome(work, exit_code, std::mem::replace(&mut self.news, KernelFate::Kept));
+        let is_gone = matches!(work, Work::Gone { .. });
         self.finished = run;
+        out.push(Effect::Complete { run, outcome });
+        if is_gone {
+            self.process = Process::Dying;
+            return;
+        }
         self.process = Process::Idle;
         self.captures.changed(now);
-        out.push(Effect::Complete { run, outcome });
         self.advance(now, out);
+    }
+
+    /// Takes back a run whose order could not be sent, because the process was gone before.
+    /// Its successor is given the run, unless it was made to end meanwhile.
+    pub(crate) fn unsent(&mut self, run: RunNo) {
+        match &self.process {
+            Process::Busy { order, work } if order.run == run && work.cause().is_none() => {
+                // Its turn has come in time.
+                self.queue.push_front(Queued { begins_before: None, ..*order });
+                self.process = Process::Dying;
+            }
+            Process::Absent
+            | Process::Starting { .. }
+            | Process::Idle
+            | Process::Preparing(_)
+            | Process::Busy { .. }
+            | Process::Dying => {}
+        }
     }
 
     fn outcome(work: &Work, exit_code: i32, fate: KernelFate) -> Outcome {
@@ -458,7 +494,7 @@ impl Kernel {
     /// Returns the order to write the state before the end, if it is not captured.
     pub(crate) fn remember(&self) -> Option<Effect> {
         let as_of = match &self.process {
-            Process::Busy { run, .. } => *run,
+            Process::Busy { order, .. } => order.run,
             Process::Idle | Process::Preparing(_) if !self.is_captured() => self.finished,
             Process::Idle
             | Process::Preparing(_)

@@ -4,6 +4,7 @@
 //! performed before the next fact is handled. Performing an effect only adds to the
 //! agenda: nothing is decided meanwhile.
 
+use sessile_protocol::RunNo;
 use sessile_session::operations::Event;
 use sessile_session::{Effect, Input};
 use std::collections::VecDeque;
@@ -38,6 +39,14 @@ pub(super) enum Item {
 impl Agenda {
     pub(super) fn note(&mut self, fact: impl Into<Fact>) {
         self.facts.push_back(fact.into());
+    }
+
+    /// Whether the session is about to hear of the end of a run.
+    pub(super) fn tells_of_end(&self, ended: RunNo) -> bool {
+        self.facts.iter().any(|fact| match fact {
+            Fact::Input(Input::Reported { run, .. } | Input::Over { run, .. }) => *run == ended,
+            Fact::Input(_) | Fact::Event(_) => false,
+        })
     }
 
     pub(super) fn add(&mut self, effects: Vec<Effect>) {

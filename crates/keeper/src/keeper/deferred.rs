@@ -75,13 +75,11 @@ impl Keeper {
         self.process_agenda();
     }
 
-    /// Gives up the deferred run of a kernel that is gone.
-    pub(super) fn give_up_deferred(&mut self, language: Language) {
-        let Some(live) = self.kernels.live.get_mut(&language) else { return };
-        let Some(Deferred { run: number, .. }) = live.deferred.take() else { return };
-        live.current = Some(number);
-        if let Some(run) = self.runs.get_mut(&number) {
-            run.begin();
+    /// Takes back the deferred run of a kernel that is gone.
+    pub(super) fn take_back_deferred(&mut self, language: Language) {
+        let deferred = self.kernels.live.get(&language).and_then(|live| live.deferred);
+        if let Some(Deferred { run, .. }) = deferred {
+            self.take_back(language, run);
         }
     }
 

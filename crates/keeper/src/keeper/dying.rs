@@ -40,10 +40,13 @@ enum Stage {
 impl Keeper {
     /// Handles the end of a kernel process that was reaped.
     pub(super) fn kernel_died(&mut self, language: Language, exit_code: i32) {
-        if self.kernels.live.get(&language).is_none_or(|live| live.death.is_some()) {
+        let Some(live) = self.kernels.live.get(&language).filter(|live| live.death.is_none())
+        else {
             return;
-        }
-        // Reports that it sent before it died count.
+        };
+        // Reports that it sent before it died count, but no run begins after them.
+        let epoch = live.epoch;
+        self.step(Input::Dying { language, epoch });
         while self.read_reports(language) {}
         if self.is_capturing(language) {
             self.dies(language, exit_code, CAPTURE_PATIENCE, Stage::Capturing);
@@ -100,10 +103,8 @@ impl Keeper {
     fn dies(&mut self, language: Language, exit_code: i32, patience: Tick, stage: Stage) {
         let due = self.now() + patience;
         let Some(live) = self.kernels.live.get_mut(&language) else { return };
-        let epoch = live.epoch;
         live.death = Some(Death { exit_code, due, stage });
         self.deadlines.set_earlier(Deadline::Deaths, due);
-        self.step(Input::Dying { language, epoch });
     }
 
     fn next_stage(&mut self, language: Language, death: Death) {
@@ -138,7 +139,7 @@ impl Keeper {
     /// with its leftovers.
     fn look_after_dead(&mut self, language: Language, exit_code: i32) {
         let withheld = self.release_delayed_end(language);
-        self.give_up_deferred(language);
+        self.take_back_deferred(language);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };

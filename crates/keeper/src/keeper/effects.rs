@@ -32,7 +32,11 @@ const WORTH_TELLING: Tick = 1000;
 
 /// Exit code of a run that was not begun: the one that shells use for a command that
 /// cannot be executed.
-const NOT_BEGUN: i32 = 126;
+pub(super) const NOT_BEGUN: i32 = 126;
+
+/// How many pieces of reports are read before a kernel is killed: it makes few, and others
+/// could write without end.
+const REPORTS_AT_ONCE: u32 = 16;
 
 /// A run that takes longer than this has its output read while it runs.
 const WATCH_AFTER: Tick = 2;
@@ -143,6 +147,7 @@ impl Keeper {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return self.defer(language, number);
             }
+            Err(_) if self.has_ended(language) => return self.take_back(language, number),
             Err(error) => return self.abandon_unsent(language, number, &error),
         }
         self.watch_disk(now);
@@ -253,20 +258,10 @@ impl Keeper {
         }
     }
 
-    /// One that cannot is ended, and the run with it: it was not begun.
-    pub(super) fn abandon_unsent(&mut self, language: Language, number: RunNo, error: &io::Error) {
-        if let Some(run) = self.runs.get_mut(&number) {
-            run.notes.push(format!(
-                "the run was not begun: {language} could not be reached by a way that nobody else \
-                 in the sandbox hears ({error}), so that its process was ended"
-            ));
-            run.begin();
-        }
-        if let Some(live) = self.kernels.live.get_mut(&language) {
-            live.current = Some(number);
-            live.verdict = Some(NOT_BEGUN);
-            processes::signal(&[live.pid], Signal::KILL);
-        }
+    /// Takes the reports that have come; whether one says that this run is over.
+    fn has_reported_end(&mut self, language: Language, run: RunNo) -> bool {
+        (0..REPORTS_AT_ONCE).take_while(|_| self.read_reports(language)).for_each(drop);
+        self.agenda.tells_of_end(run)
     }
 
     fn press(&mut self, language: Language, epoch: Epoch, pressure: Pressure) {
@@ -277,6 +272,13 @@ impl Keeper {
         let Some(run) = live.map(|live| live.current) else {
             return;
         };
+        // A keeper that is late kills no kernel for a report that has come: all that the
+        // kernel knows would be lost for nothing.
+        if pressure == Pressure::KillKernel
+            && run.is_some_and(|run| self.has_reported_end(language, run))
+        {
+            return;
+        }
         // What is needed to press may be in there.
         let _ = self.renew_directory(language, run);
         let Some(live) = self.kernels.live.get_mut(&language) else {

@@ -48,6 +48,7 @@ mod silence;
 mod sources;
 mod starting;
 mod terminals;
+mod unsent;
 mod waiters;
 mod waiting;
 

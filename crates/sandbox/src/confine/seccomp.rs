@@ -71,6 +71,8 @@ enum Error {
     NoSuchFamily,
     #[serde(rename = "EPROTONOSUPPORT")]
     NoSuchProtocol,
+    #[serde(rename = "ENOPROTOOPT")]
+    NoSuchOption,
 }
 
 impl Error {
@@ -80,6 +82,7 @@ impl Error {
             Self::NoSuchCall => libc::ENOSYS,
             Self::NoSuchFamily => libc::EAFNOSUPPORT,
             Self::NoSuchProtocol => libc::EPROTONOSUPPORT,
+            Self::NoSuchOption => libc::ENOPROTOOPT,
         }
     }
 }
@@ -320,6 +323,7 @@ const CALLS: &[(&str, c_long)] = &[
     ("setdomainname", libc::SYS_setdomainname),
     ("ioctl", libc::SYS_ioctl),
     ("socket", libc::SYS_socket),
+    ("setsockopt", libc::SYS_setsockopt),
     ("lookup_dcookie", libc::SYS_lookup_dcookie),
     ("renameat", libc::SYS_renameat),
     ("renameat2", libc::SYS_renameat2),
@@ -422,6 +426,15 @@ mod tests {
         assert_eq!(told("socket", &[40, 1, 0]), Some(libc::EAFNOSUPPORT));
         assert_eq!(told("socket", &[16, 3, 0]), None);
         assert_eq!(told("socket", &[16, 3, 12]), Some(libc::EPROTONOSUPPORT));
+        assert_eq!(told("socket", &[2, 0x80005, 0]), Some(libc::EPROTONOSUPPORT));
+        assert_eq!(told("socket", &[10, 1, 132]), Some(libc::EPROTONOSUPPORT));
+        // MPTCP, which Go asks for.
+        assert_eq!(told("socket", &[2, 1, 262]), None);
+        assert_eq!(told("socket", &[1, 0x80005, 0]), None);
+        assert_eq!(told("setsockopt", &[3, 6, 31]), Some(libc::ENOPROTOOPT));
+        assert_eq!(told("setsockopt", &[3, 6, 1]), None);
+        assert_eq!(told("setsockopt", &[3, 1, 31]), None);
+        assert_eq!(told("ioctl", &[0, 0x5423]), Some(libc::EPERM));
         assert_eq!(told("personality", &[0xffff_ffff]), None);
         assert_eq!(told("personality", &[0x0008_0000]), Some(libc::EPERM));
         let Filter { program, .. } = Filter::compiled(Telling::Nobody, None);

@@ -1,5 +1,6 @@
 //! What the host has that a sandbox shows: inspected once, before anything is decided.
 
+use super::letter_case::LetterCase;
 use super::programs::{Programs, programs};
 use super::{Ids, Mapper, Others, Owners, etc, etc::PEOPLE};
 use crate::check::Missing;
@@ -78,6 +79,8 @@ pub struct Host {
     pub owners: Option<Owners>,
     pub resolution: Vec<EtcEntry>,
     pub programs: Programs,
+    /// Whether the workspace's file system tells upper and lower case apart.
+    pub letter_case: LetterCase,
     /// What is missing for rules for single paths.
     pub guard_missing: Option<Missing>,
     /// What is missing to keep kernels closed to other processes.
@@ -157,6 +160,7 @@ impl Host {
             tops,
             is_owned: fs::metadata(tree.join("usr")).is_ok_and(|usr| usr.uid() == user),
             tree: tree.to_owned(),
+            letter_case: LetterCase::of(wanted.workspace),
             guard_missing: crate::check::guard_missing(),
             tracing_missing: crate::check::tracing_missing(),
             limit_support: LimitSupport::detect(),

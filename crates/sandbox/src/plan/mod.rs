@@ -10,6 +10,7 @@ pub mod environment;
 mod etc;
 pub mod host;
 mod installation;
+mod letter_case;
 mod owners;
 mod programs;
 mod root;
@@ -21,6 +22,7 @@ use crate::mover;
 use crate::policy::{FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
 use host::{Host, Top};
+use letter_case::LetterCase;
 pub use owners::Owners;
 use root::of_system;
 pub use root::{Ids, Mapper, Others};
@@ -63,6 +65,13 @@ pub struct Place {
     /// What must not be visible, even below something that is shown: the directories of
     /// sessions, and the user's state, which has tokens in it.
     pub hidden: Vec<PathBuf>,
+}
+
+impl Place {
+    /// Whether something below a directory must not be visible.
+    fn hides_below(&self, shown: &Path) -> bool {
+        self.hidden.iter().any(|hidden| hidden.starts_with(shown))
+    }
 }
 
 /// Everything that is to be done, in order.
@@ -508,6 +517,10 @@ impl Plan {
                 self.cover_sockets(host, &shown, &at);
             }
             Need::Uniform(Level::None | Level::View | Level::Write) | Need::PerPath => {
+                if (host.letter_case, need) == (LetterCase::Ignored, Need::PerPath) {
+                    let reason = letter_case::NO_RULES.to_owned();
+                    return Err(Refusal::Path { path: shown, reason });
+                }
                 if let Some(missing) = &host.guard_missing {
                     return Err(match need {
                         Need::Uniform(Level::Write) => Refusal::Limit(Missing {
@@ -525,7 +538,12 @@ impl Plan {
                 self.guard = Some(Guard { policy: policy.clone(), is_alone, account });
             }
         }
-        self.hide_below(&place.workspace, &at, place)
+        self.hide_below(&place.workspace, &at, place)?;
+        if host.letter_case == LetterCase::Ignored && place.hides_below(&place.workspace) {
+            let reason = letter_case::NOTHING_HIDDEN.to_owned();
+            return Err(Refusal::Path { path: place.workspace.clone(), reason });
+        }
+        Ok(())
     }
 
     /// Covers sockets of the host's servers in a directory that is shown as it is.

@@ -35,6 +35,24 @@ fn nothing_is_started_where_kernels_cannot_be_closed_to_others() {
 }
 
 #[test]
+fn where_another_spelling_finds_the_same_file_nothing_is_hidden_by_its_name() {
+    let host = Host { letter_case: LetterCase::Ignored, ..host() };
+    let refused = |name: &str, place: &Place| {
+        plan(&preset(name).unwrap(), &host, place).err().map(|refusal| refusal.to_string())
+    };
+    for name in ["development", "agent-safe"] {
+        let why = refused(name, &place()).unwrap();
+        assert!(why.contains("takes `.ENV` for `.env`"), "{why}");
+    }
+    let with_sessions = Place { hidden: vec!["/srv/project/.sessions".into()], ..place() };
+    for name in ["read-only", "full-access", "view-only"] {
+        assert_eq!(refused(name, &place()), None);
+        let why = refused(name, &with_sessions).unwrap();
+        assert!(why.contains("--sessions-dir"), "{why}");
+    }
+}
+
+#[test]
 fn what_is_bound_into_the_workspace_passes_by_no_rule() {
     let bound = |name: &str, read_only: bool| {
         let bind = Bind { host: "/x".into(), inside: Some("/workspace/sub".into()), read_only };

@@ -1,6 +1,6 @@
 //! The death of a process, and the state that the next one starts from.
 
-use super::{Attempt, Kernel, Process, Work};
+use super::{Attempt, Kernel, Process, Queued, Work};
 use crate::effect::{CancelReason, Effect, Source, Tick};
 use sessile_protocol::{KernelFate, RunNo};
 
@@ -12,7 +12,7 @@ impl Kernel {
     /// [`Kernel::died`]; until then no run begins, and no signal goes to its run.
     pub(crate) fn dying(&mut self) {
         match &mut self.process {
-            Process::Busy { work, .. } => *work = Work::Over { cause: work.cause() },
+            Process::Busy { work, .. } => *work = Work::Gone { cause: work.cause() },
             Process::Starting { due, .. } => *due = Tick::MAX,
             Process::Idle => self.process = Process::Dying,
             Process::Preparing(next) => {
@@ -52,7 +52,7 @@ impl Kernel {
                 self.news = worse(self.news, fate);
                 self.launch(source, now, out);
             }
-            Process::Busy { run, work } => {
+            Process::Busy { order: Queued { run, .. }, work } => {
                 let (source, fate) = self.succession(left_state, run);
                 let outcome = Self::outcome(&work, exit_code, worse(self.news, fate));
                 self.news = KernelFate::Kept;

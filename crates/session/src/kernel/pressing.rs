@@ -49,10 +49,10 @@ impl Kernel {
             self.advance(now, out);
             return;
         }
-        let Process::Busy { run: current, work } = &mut self.process else {
+        let Process::Busy { order, work } = &mut self.process else {
             return;
         };
-        if run.is_none_or(|wanted| wanted == *current) && matches!(work, Work::Running { .. }) {
+        if run.is_none_or(|wanted| wanted == order.run) && matches!(work, Work::Running { .. }) {
             *work = Work::Interrupting { cause, due: now, step: 0 };
             self.press(now, out);
         }
@@ -77,26 +77,26 @@ impl Kernel {
             {
                 self.interrupt(None, Cause::Timeout, now, out);
             }
-            Process::Busy { run, work: Work::Running { silence, .. } } => {
+            Process::Busy { order, work: Work::Running { silence, .. } } => {
                 if let Some(silence) = silence {
                     silence.due = Tick::MAX;
                     let (language, epoch) = (self.language, self.epoch);
-                    out.push(Effect::Listen { language, epoch, run: *run });
+                    out.push(Effect::Listen { language, epoch, run: order.run });
                 }
             }
             Process::Busy { work: Work::Interrupting { .. }, .. } => self.press(now, out),
-            Process::Busy { work: Work::Over { .. }, .. } => {}
+            Process::Busy { work: Work::Over { .. } | Work::Gone { .. }, .. } => {}
         }
     }
 
     /// Takes the time of the run's last sign of life.
     pub(crate) fn heard(&mut self, run: RunNo, at: Tick, now: Tick, out: &mut Vec<Effect>) {
-        let Process::Busy { run: current, work: Work::Running { silence: Some(silence), .. } } =
+        let Process::Busy { order, work: Work::Running { silence: Some(silence), .. } } =
             &mut self.process
         else {
             return;
         };
-        if *current != run {
+        if order.run != run {
             return;
         }
         let limit = silence.limit;
@@ -145,13 +145,16 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Queued;
     use sessile_protocol::Language;
 
     /// Returns the steps, with their times, that a keeper takes which is late by `late` each time.
     fn pressed(late: Tick) -> Vec<(Tick, Pressure)> {
         let mut kernel = Kernel::new(Language::Bash, false);
         let work = Work::Running { due: None, silence: None };
-        kernel.process = Process::Busy { run: RunNo(1), work };
+        let (begins_before, timeout, silence) = (None, None, None);
+        let order = Queued { run: RunNo(1), begins_before, timeout, silence, risky: false };
+        kernel.process = Process::Busy { order, work };
         let (mut now, mut out, mut pressed) = (1000, Vec::new(), Vec::new());
         kernel.interrupt(None, Cause::Asked, now, &mut out);
         loop {

@@ -48,6 +48,26 @@ impl Process {
             left_state: left_state && !self.has_been_killed && self.phase != Phase::Starting,
         })
     }
+
+    /// What a process that is gone may have reported before.
+    pub(super) fn last_report(&self, language: Language) -> Option<Input> {
+        let epoch = self.epoch;
+        match self.phase {
+            Phase::Busy(run) => Some(Input::Reported { language, epoch, run, exit_code: 0 }),
+            Phase::Gone | Phase::Starting | Phase::Idle => None,
+        }
+    }
+
+    /// It was gone before it got the order of its run.
+    pub(super) fn unsent(&self, language: Language) -> Option<Input> {
+        let epoch = self.epoch;
+        match self.phase {
+            Phase::Busy(run) if !self.is_over && !self.is_dying && self.pressed.is_none() => {
+                Some(Input::Unsent { language, epoch, run })
+            }
+            Phase::Busy(_) | Phase::Gone | Phase::Starting | Phase::Idle => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -295,7 +295,10 @@ impl World {
         for (language, process) in &self.processes {
             let (language, epoch) = (*language, process.epoch);
             match process.phase {
-                _ if process.is_dying => inputs.extend(process.deaths(language)),
+                _ if process.is_dying => {
+                    inputs.extend(process.deaths(language));
+                    inputs.extend(process.last_report(language));
+                }
                 Phase::Gone | Phase::Idle => {}
                 Phase::Starting => {
                     inputs.push(Input::Ready { language, epoch });
@@ -333,7 +336,8 @@ impl World {
             .flat_map(|(language, process)| {
                 let (language, epoch) = (*language, process.epoch);
                 let dying = (!process.is_dying).then_some(Input::Dying { language, epoch });
-                process.deaths(language).into_iter().chain(dying)
+                let unsent = process.unsent(language);
+                process.deaths(language).into_iter().chain(dying).chain(unsent)
             })
             .collect()
     }
@@ -351,6 +355,7 @@ impl World {
                 Input::Reported { language, epoch, run, exit_code: 1 },
                 Input::Dying { language, epoch },
                 Input::Died { language, epoch, exit_code: 1, left_state: true },
+                Input::Unsent { language, epoch, run },
                 Input::Captured { language, epoch, as_of: run },
                 Input::CaptureOver { language, epoch },
                 Input::CaptureRefused { language, epoch, chance: run.0 },
@@ -445,6 +450,13 @@ impl World {
             }
             Input::Over { language, .. } => self.process(language).is_over = true,
             Input::Dying { language, .. } => self.process(language).is_dying = true,
+            Input::Unsent { language, run, .. } => {
+                let process = self.process(language);
+                (process.phase, process.is_dying) = (Phase::Idle, true);
+                // It begins once more, and its turn has come in time.
+                self.times.entry(run).and_modify(|times| times.queue = None);
+                self.story(language).last_begun = RunNo(run.0 - 1);
+            }
             Input::Reported { language, run, .. } => {
                 let process = self.process(language);
                 process.phase = Phase::Idle;

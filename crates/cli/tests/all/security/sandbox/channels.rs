@@ -298,8 +298,8 @@ fn the_directories_of_kernels_are_not_changed_from_inside() {
 
 /// Leaves a shell busy with what it does before each prompt, until `RELEASE`, and
 /// somebody beside it who may have its pipes: for its next order it needs others.
-fn keep_busy_between_runs(s: &Session<'_>) {
-    let prompt = "while [ -e hold ]; do sleep 0.01; done";
+fn keep_busy_between_runs(s: &Session<'_>, then: &str) {
+    let prompt = format!("while [ -e hold ]; do sleep 0.01; done; {then}");
     s.run(format!("sleep 1000 & x=5; PROMPT_COMMAND='{prompt}'")).exits(0);
     s.run_in("python", "import os; open('hold', 'w').close()").exits(0);
     // For that it gets a line, with a prompt after it.
@@ -313,7 +313,7 @@ const RELEASE: &str = "os.remove('hold')";
 fn a_shell_that_is_busy_between_runs_keeps_nobody_waiting() {
     for_everybody(|h| {
         let s = h.session_with(&["--sandbox", "full-access"]);
-        keep_busy_between_runs(&s);
+        keep_busy_between_runs(&s, ":");
         s.run_with(&["--background"], "echo $x").has("run", 4);
         s.run_in("python", RELEASE).exits(0);
         let waited = h.sessile(&["wait", s.id(), "4"]).json();
@@ -326,10 +326,26 @@ fn a_shell_that_is_busy_between_runs_keeps_nobody_waiting() {
 fn a_run_that_its_shell_has_not_heard_of_is_interrupted() {
     for_everybody(|h| {
         let s = h.session_with(&["--sandbox", "full-access"]);
-        keep_busy_between_runs(&s);
+        keep_busy_between_runs(&s, ":");
         let late = s.run_with(&["--timeout", "300ms"], "x=6").timed_out().is_kept();
         assert!(late.notes().contains("not begun"), "{}", late.notes());
         s.run_in("python", RELEASE).exits(0);
+        s.run("echo $x").prints("5\n").is_kept();
+    });
+}
+
+/// A run that no kernel was told of has no exit status: it goes to the next kernel.
+#[test]
+fn a_run_whose_shell_ends_before_it_is_told_goes_to_the_next_one() {
+    for_everybody(|h| {
+        let s = h.session_with(&["--sandbox", "full-access"]);
+        keep_busy_between_runs(&s, "[ -e last ] && { rm last; exit 3; }");
+        s.run_with(&["--background"], "echo $x").has("run", 4);
+        s.run_in("python", "open('last', 'w').close()").exits(0);
+        s.run_in("python", RELEASE).exits(0);
+        let waited = h.sessile(&["wait", s.id(), "4"]).json();
+        assert_eq!((&waited["stdout"], &waited["exit_code"]), (&"5\n".into(), &0.into()));
+        assert_eq!(waited["kernel"], "restarted", "{waited}");
         s.run("echo $x").prints("5\n").is_kept();
     });
 }

@@ -80,6 +80,14 @@ const ATTEMPTS: &[Attempt] = &[
         "a console's selection",
         "import fcntl\nm, s = os.openpty(); fcntl.ioctl(s, 0x541C, b'\\x03' + b'\\0' * 16)",
     ),
+    py(
+        "a driver for a terminal's line",
+        "import fcntl\nm, s = os.openpty(); fcntl.ioctl(s, 0x5423, struct.pack('i', 0))",
+    ),
+    py("SCTP", "socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)"),
+    py("SCTP by its kind", "socket.socket(socket.AF_INET6, socket.SOCK_SEQPACKET, 0)"),
+    py("DCCP", "socket.socket(socket.AF_INET, 6, 33)"),
+    py("TLS in the kernel", "socket.socket().setsockopt(6, 31, b'tls')"),
     py("typing on a terminal", "import fcntl\nm, s = os.openpty(); fcntl.ioctl(s, 0x5412, b'x')"),
 ];
 
