@@ -4,7 +4,7 @@
 //! The test is a short form; `cargo xtask stress` is the long one.
 
 use serde_json::{Value, json};
-use sessile_testkit::{Chance, Harness, harness};
+use sessile_testkit::{Chance, Harness, harness, until};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -128,6 +128,16 @@ fn command(language: &str, file: &str, mark: &str) -> String {
     }
 }
 
+/// Tells the killer of the server to stop, also when a client has failed: a test that fails
+/// must end.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
     let scale = Scale::wanted();
@@ -149,12 +159,21 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
             })
             .collect()
     };
+    let answered = AtomicU64::new(0);
     std::thread::scope(|scope| {
+        let over = Over(&is_over);
         let killer = scope.spawn(|| {
             let mut chance = Chance::new();
             while !is_over.load(Ordering::Relaxed) {
+                let before = answered.load(Ordering::Relaxed);
                 let life = u64::try_from(scale.life.as_millis()).unwrap();
                 std::thread::sleep(Duration::from_millis(life / 2 + chance.below(life)));
+                // On a busy machine, a server that died before it has answered anybody would
+                // keep all from ever getting further.
+                until("an answer, or the end", || {
+                    let is_used = answered.load(Ordering::Relaxed) > before;
+                    (is_used || is_over.load(Ordering::Relaxed)).then_some(())
+                });
                 let mut server = server.lock().unwrap();
                 if let Some(server) = server.take() {
                     server.kill();
@@ -166,7 +185,7 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
         let clients: Vec<_> = (0..scale.clients)
             .map(|number| {
                 let (ids, languages, answers, scale) = (&ids, &languages, &answers, &scale);
-                let (address, token) = (&address, &token);
+                let (address, token, answered) = (&address, &token, &answered);
                 scope.spawn(move || {
                     let mut client = Client::new(address, token);
                     let mut chance = Chance::of(number);
@@ -186,6 +205,7 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
                         assert!(printed.starts_with(&format!("{mark} ")), "{mark}: {answer}");
                         let run = answer["run"].as_u64().unwrap();
                         answers.lock().unwrap().entry(session).or_default().push((run, printed));
+                        answered.fetch_add(1, Ordering::Relaxed);
                     }
                 })
             })
@@ -193,7 +213,7 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
         for client in clients {
             client.join().unwrap();
         }
-        is_over.store(true, Ordering::Relaxed);
+        drop(over);
         killer.join().unwrap();
     });
     eprintln!("the server died {} times", deaths.load(Ordering::Relaxed));
