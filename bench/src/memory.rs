@@ -11,12 +11,8 @@ const SESSIONS: usize = 50;
 
 /// Returns the private and proportional kilobytes of a process.
 pub(crate) fn of(pid: u32) -> anyhow::Result<(u64, u64)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
-    let field = |name: &str| -> u64 {
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
-    };
-    Ok((field("Private_Clean:") + field("Private_Dirty:"), field("Pss:")))
+    let memory = process(pid).and_then(Process::memory_use).context("no such process")?;
+    Ok((memory.private, memory.proportional))
 }
 
 pub(crate) fn children(pid: u32) -> Vec<u32> {
@@ -35,9 +31,7 @@ pub(crate) fn process(pid: u32) -> Option<Process> {
 
 /// Returns the available kilobytes of the machine.
 pub(crate) fn available() -> anyhow::Result<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    Ok(line.and_then(|rest| rest.split_whitespace().next()).context("MemAvailable")?.parse()?)
+    sessile_proc::available_memory().context("/proc/meminfo does not say it")
 }
 
 pub(crate) fn measure(sessile: &Path) -> anyhow::Result<()> {

@@ -103,7 +103,7 @@ impl Census {
 
 /// Returns the children of a keeper that are not short-lived forks of it.
 fn kernels(keeper: u32) -> Vec<u32> {
-    let program = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let program = |pid: u32| memory::process(pid)?.program();
     let own = program(keeper);
     memory::children(keeper).into_iter().filter(|pid| program(*pid) != own).collect()
 }

@@ -11,6 +11,7 @@ mod call;
 mod closed;
 mod descriptor;
 mod limits;
+mod memory;
 mod process;
 mod scheduled;
 mod signals;
@@ -21,6 +22,7 @@ pub use call::Call;
 pub use closed::ProcessAccess;
 pub use descriptor::{Access, Descriptor, Watched};
 pub use limits::Limit;
+pub use memory::Memory;
 pub use process::{Environment, Process, descriptor_count};
 pub use scheduled::{Scheduled, busy_time};
 pub use signals::{SignalSet, Signals};
@@ -31,6 +33,12 @@ use std::time::Duration;
 
 /// The unit of CPU times and of a process's start: a hundredth of a second on every Linux machine.
 pub const TICK: Duration = Duration::from_millis(10);
+
+/// Returns the memory of the machine that is available, in kilobytes.
+#[must_use]
+pub fn available_memory() -> Option<u64> {
+    memory::kilobytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
+}
 
 /// Returns the current time in ticks after boot, the unit of [`Stat::started`].
 #[must_use]

@@ -1,6 +1,6 @@
 //! A process and its files in /proc.
 
-use crate::{Call, Descriptor, Limit, Scheduled, Signals, Socket, Stat, Transport, closed};
+use crate::{Call, Descriptor, Limit, Memory, Scheduled, Signals, Socket, Stat, Transport, closed};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags};
 use std::fs::{self, File};
@@ -79,10 +79,28 @@ impl Process {
     /// Returns its pids, that of the outermost namespace first.
     #[must_use]
     pub fn namespace_numbers(self) -> Option<Vec<i32>> {
+        let numbers = self.status("NSpid:")?;
+        Some(numbers.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect())
+    }
+
+    /// Returns the value of a line of its status, for example of `VmRSS:`.
+    #[must_use]
+    pub fn status(self, name: &str) -> Option<String> {
         let status = fs::read(self.file("status")).ok()?;
         let status = String::from_utf8_lossy(&status);
-        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-        Some(numbers.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect())
+        let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(value.trim().to_owned())
+    }
+
+    #[must_use]
+    pub fn memory_use(self) -> Option<Memory> {
+        Some(Memory::parse(&fs::read_to_string(self.file("smaps_rollup")).ok()?))
+    }
+
+    /// Returns the file that it executes.
+    #[must_use]
+    pub fn program(self) -> Option<PathBuf> {
+        fs::read_link(self.file("exe")).ok()
     }
 
     /// Returns the limit of this name, for example `Max open files`.

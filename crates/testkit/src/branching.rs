@@ -72,7 +72,7 @@ impl Process {
     /// Returns its children.
     #[must_use]
     pub fn children(&self) -> Vec<Self> {
-        let children = self.looked_at().children().into_iter();
+        let children = self.entry().children().into_iter();
         children.map(|pid| Self::of(pid.as_raw_nonzero().get())).collect()
     }
 }

@@ -58,7 +58,7 @@ impl Client {
     pub fn wait_blocked(&self) -> &Self {
         let process = self.process();
         crate::until("a client that waits", || {
-            let seen = process.looked_at();
+            let seen = process.entry();
             let has_socket = seen.descriptors().any(|descriptor| descriptor.socket().is_some());
             let is_asleep = seen.stat()?.state == 'S';
             (has_socket && is_asleep).then_some(())

@@ -68,7 +68,10 @@ impl Harness {
         let mut harness = Self::new(binary);
         // The directory of the program may not be accessible to others.
         let copy = harness.path("sessile");
-        install(&harness.binary, &copy);
+        // A program with symbols has more than a hundred megabytes.
+        if std::fs::hard_link(&harness.binary, &copy).is_err() {
+            install(&harness.binary, &copy);
+        }
         for directory in [&harness.root, &harness.state] {
             chown(directory, Some(NOBODY), Some(NOBODY)).expect("a directory of nobody's");
         }

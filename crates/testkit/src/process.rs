@@ -83,25 +83,18 @@ impl Process {
 
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
-        let parent = self.looked_at().stat()?.parent?;
+        let parent = self.entry().stat()?.parent?;
         Some(Self::of(parent.as_raw_nonzero().get()))
     }
 
-    /// Returns a line of /proc/PID/status.
-    #[must_use]
-    pub fn field(&self, name: &str) -> Option<String> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).ok()?;
-        let value = status.lines().find_map(|line| line.strip_prefix(name))?;
-        Some(value.trim().to_owned())
-    }
-
     /// Returns its entry in /proc.
-    pub(crate) fn looked_at(&self) -> sessile_proc::Process {
+    #[must_use]
+    pub fn entry(&self) -> sessile_proc::Process {
         sessile_proc::Process::new(self.pid)
     }
 
     fn is_zombie(&self) -> bool {
-        self.looked_at().stat().is_some_and(|stat| stat.state == 'Z')
+        self.entry().stat().is_some_and(|stat| stat.state == 'Z')
     }
 
     fn ends_within(&self, limit: Timespec) -> bool {
@@ -113,8 +106,8 @@ impl Process {
 
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = self.looked_at().command_line(SHOWN).unwrap_or_default();
-        let state = self.looked_at().stat().map(|stat| format!("state {}", stat.state));
+        let line = self.entry().command_line(SHOWN).unwrap_or_default();
+        let state = self.entry().stat().map(|stat| format!("state {}", stat.state));
         let state = state.unwrap_or_else(|| "gone".to_owned());
         write!(f, "process {} ({line}; {state})", self.pid())
     }

@@ -34,12 +34,8 @@ fn environment(process: &Process) -> String {
 
 /// Those that a process has started and that are its own.
 fn children(process: &Process) -> Vec<Process> {
-    let pid = process.pid();
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
-    let lists = tasks.map(|task| std::fs::read_to_string(task.path().join("children")));
-    let lists: Vec<_> = lists.map(Result::unwrap_or_default).collect();
-    let pids = lists.iter().flat_map(|list| list.split_whitespace());
-    pids.map(|pid| Process::of(pid.parse().unwrap())).collect()
+    let pids = process.entry().children().into_iter();
+    pids.map(|pid| Process::of(pid.as_raw_nonzero().get())).collect()
 }
 
 /// A server with the key in its environment, all of which its sessions may have.

@@ -17,9 +17,8 @@ fn limit(s: &Session<'_>, resource: &str, most: u64) {
 
 /// One more than the highest descriptor that a process has.
 fn descriptors(process: &Process) -> u64 {
-    let open = std::fs::read_dir(format!("/proc/{}/fd", process.pid())).expect("a process");
-    let numbers = open.flatten().filter_map(|fd| fd.file_name().to_str()?.parse::<u64>().ok());
-    numbers.max().unwrap_or_default() + 1
+    let highest = process.entry().descriptors().map(|open| open.number()).max();
+    u64::from(highest.expect("a process")) + 1
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn a_tree_is_one_job_and_a_signal_reaches_all_of_it() {
         assert_eq!(signal(&mut link, root, libc::SIGSTOP), 2);
         job(&mut link, "a stopped job", |job| job.state == JobState::Stopped);
         for member in &members {
-            until("its stop", || member.field("State:")?.starts_with('T').then_some(()));
+            until("its stop", || member.entry().status("State:")?.starts_with('T').then_some(()));
         }
         assert_eq!(signal(&mut link, root, libc::SIGCONT), 2);
         job(&mut link, "a running job", |job| job.state == JobState::Running);

@@ -12,7 +12,7 @@ fn count(truncated: &Value, field: &str) -> u64 {
 
 /// The most memory that the process ever had, in KiB.
 fn peak(process: &Process) -> u64 {
-    let text = process.field("VmHWM:").expect("a living process");
+    let text = process.entry().status("VmHWM:").expect("a living process");
     text.trim_end_matches(" kB").parse().expect("a number")
 }
 

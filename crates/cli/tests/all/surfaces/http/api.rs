@@ -471,7 +471,7 @@ fn a_websocket_carries_events_and_takes_input_and_signals() {
             &session["/v1/sessions/".len()..]
         ))
         .into_iter()
-        .any(|process| process.field("Name:").as_deref() == Some("sleep"))
+        .any(|process| process.entry().status("Name:").as_deref() == Some("sleep"))
         .then_some(())
     });
     socket.send(&json!({"type": "signal", "signal": "TERM"}));
@@ -523,7 +523,7 @@ fn a_reader_that_does_not_read_holds_up_nobody() {
     };
     assert_eq!(done.json()["truncated"]["stdout"]["total_bytes"], 50_000_000);
     assert_eq!(exec(&server, &session, "echo next")["stdout"], "next\n");
-    let memory = server.process().field("VmRSS:").unwrap();
+    let memory = server.process().entry().status("VmRSS:").unwrap();
     let kilobytes: u64 = memory.split_whitespace().next().unwrap().parse().unwrap();
     assert!(kilobytes < 200_000, "{memory}");
     drop(unread);

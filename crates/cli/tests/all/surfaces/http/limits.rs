@@ -280,7 +280,7 @@ fn a_body_that_is_refused_leaves_no_memory_behind() {
         }
     });
     until("the memory to be given back", || {
-        let resident = server.process().field("VmRSS:")?;
+        let resident = server.process().entry().status("VmRSS:")?;
         let kib: u64 = resident.split(' ').next()?.parse().ok()?;
         (kib < 80 << 10).then_some(())
     });
@@ -324,12 +324,7 @@ fn a_server_with_few_descriptors_goes_on_although_others_hold_them() {
     command.current_dir(h.root()).envs(plain.get_envs().filter_map(|(k, v)| Some((k, v?))));
     let server = Server::spawn(command, &h);
     let many: Vec<TcpStream> = (0..100).map(|_| connect(server.address)).collect();
-    let time = || {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.process().pid()));
-        let stat = stat.expect("a process");
-        let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split(' ').collect();
-        fields[12].parse::<u64>().expect("ticks") + fields[13].parse::<u64>().expect("ticks")
-    };
+    let time = || server.process().entry().stat().expect("a process").cpu;
     let before = time();
     // They hold descriptors and say nothing; who says something is answered.
     let list = || server.owner("GET", "/v1/sessions").send();

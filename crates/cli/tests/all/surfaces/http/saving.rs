@@ -32,9 +32,7 @@ fn handed_out(h: &Harness) -> Vec<String> {
 
 /// Files without a name that the server has open.
 fn nameless(server: &Server) -> usize {
-    let folder = format!("/proc/{}/fd", server.process().pid());
-    let open = std::fs::read_dir(folder).expect("descriptors").flatten();
-    let links = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    let links = server.process().entry().descriptors().filter_map(|open| open.link());
     links.filter(|link| link.to_string_lossy().ends_with("(deleted)")).count()
 }
 
@@ -266,10 +264,8 @@ fn a_run_that_is_going_is_not_saved_and_may_be_waited_for() {
 
 /// The most memory that the server has had, in MB.
 fn peak(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process().pid()));
-    let status = status.expect("a process");
-    let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("a peak");
-    line.split_whitespace().nth(1).expect("a number").parse::<u64>().expect("a number") / 1024
+    let peak = server.process().entry().status("VmHWM:").expect("a peak");
+    peak.split_whitespace().next().expect("a number").parse::<u64>().expect("a number") / 1024
 }
 
 #[test]

@@ -167,11 +167,8 @@ fn its_sessions_have_the_limit_on_files_that_it_was_started_with() {
     let plain = h.command(&[]);
     command.current_dir(h.root()).envs(plain.get_envs().filter_map(|(k, v)| Some((k, v?))));
     let server = Server::spawn(command, &h);
-    let limits = format!("/proc/{}/limits", server.process().pid());
-    let limits = std::fs::read_to_string(limits).expect("limits");
-    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("a limit");
-    let own: Vec<&str> = line.split_whitespace().skip(3).take(2).collect();
-    assert_eq!(own, [hard.to_string(), hard.to_string()]);
+    let own = server.process().entry().limit("Max open files").expect("a limit");
+    assert_eq!((own.soft, own.hard), (Some(hard), Some(hard)));
     let id = server.session();
     assert_eq!(server.exec(&id, "ulimit -n; ulimit -Hn")["stdout"], format!("256\n{hard}\n"));
 }

@@ -296,10 +296,7 @@ fn a_websocket_carries_a_terminal_and_closing_it_harms_nothing() {
 
 /// Hundredths of a second that a process has used the processor.
 fn cpu(server: &Server) -> u64 {
-    let pid = server.process().pid();
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    server.process().entry().stat().unwrap().cpu
 }
 
 #[test]
@@ -322,7 +319,7 @@ fn a_program_that_floods_its_terminal_costs_the_server_little() {
         assert!(std::io::Read::read(&mut stream, &mut [0]).is_err(), "it is answered");
     }
     until("the end of their connections", || (descriptors(&server) <= open + 4).then_some(()));
-    let memory = server.process().field("VmRSS:").unwrap();
+    let memory = server.process().entry().status("VmRSS:").unwrap();
     let kilobytes: u64 = memory.split_whitespace().next().unwrap().parse().unwrap();
     assert!(kilobytes < 200_000, "{memory}");
     run.keys(&json!({"keys": "<C-c>"})).is(200);
@@ -347,5 +344,5 @@ for cell in range(60000):
 }
 
 fn descriptors(server: &Server) -> usize {
-    std::fs::read_dir(format!("/proc/{}/fd", server.process().pid())).unwrap().count()
+    server.process().entry().descriptors().count()
 }

@@ -270,7 +270,7 @@ fn a_reader_that_does_not_read_holds_up_nobody() {
     let done = server.post(&format!("/v1/sessions/{id}/exec"), &body).is(200).json();
     assert_eq!(done["exit_code"], 0);
     assert_eq!(server.exec(&id, "echo after")["stdout"], "after\n");
-    let memory = server.process().field("VmRSS:").unwrap();
+    let memory = server.process().entry().status("VmRSS:").unwrap();
     let kib: u64 = memory.split_whitespace().next().unwrap().parse().unwrap();
     assert!(kib < 100_000, "{memory}");
     // It comes to all of it that is kept, in the end, and is told of what is not.
