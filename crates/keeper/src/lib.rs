@@ -27,6 +27,7 @@ mod keeper;
 mod kernels;
 mod labels;
 mod limits;
+mod names;
 mod origins;
 mod ports;
 mod privacy;

@@ -9,6 +9,7 @@
 use rustix::process::Pid;
 use sessile_proc::Stat;
 use sessile_protocol::{Language, RunNo};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -60,36 +61,34 @@ pub(crate) struct Origins {
     /// sessions.
     kernels: HashMap<Pid, Language>,
     newest: Newest,
+    /// The newest process when the last run was answered, if it was asked for then.
+    at_last_answer: Option<Pid>,
 }
 
-/// The newest process of the system, if the system tells.
+/// Tells the newest process of the system, if the system does.
 #[derive(Debug, Default)]
-enum Newest {
-    #[default]
-    NotAsked,
-    Unknown,
-    Known {
-        source: File,
-        pid: Option<Pid>,
-    },
+struct Newest {
+    /// Opened when it is first asked.
+    source: OnceCell<Option<File>>,
 }
 
 impl Newest {
     /// Reads it with one system call on a descriptor that stays open.
-    fn ask(&mut self) -> Option<Pid> {
-        if let Self::NotAsked = self {
-            let opened = File::open("/proc/sys/kernel/ns_last_pid");
-            *self = opened.map_or(Self::Unknown, |source| Self::Known { source, pid: None });
-        }
-        let Self::Known { source, pid } = self else {
-            return None;
-        };
+    fn ask(&self) -> Option<Pid> {
+        let open = || File::open("/proc/sys/kernel/ns_last_pid").ok();
+        let source = self.source.get_or_init(open).as_ref()?;
         let mut buffer = [0; 16];
-        let length = source.read_at(&mut buffer, 0).unwrap_or(0);
-        let text = std::str::from_utf8(&buffer[..length]).ok();
-        *pid = text.and_then(|text| Pid::from_raw(text.trim().parse().ok()?));
-        *pid
+        let length = source.read_at(&mut buffer, 0).ok()?;
+        let text = std::str::from_utf8(&buffer[..length]).ok()?;
+        Pid::from_raw(text.trim().parse().ok()?)
     }
+}
+
+/// Whether other kernels execute something when a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    AtRest,
+    Busy,
 }
 
 /// Number of runs after which processes are searched in idle time, so that the spans of
@@ -110,21 +109,36 @@ impl Origins {
         self.spans.push(span);
     }
 
-    /// Completes the span of a run that has been answered.
-    pub(crate) fn seal(&mut self, run: RunNo) {
-        let ceiling = self.newest.ask();
-        if let Some(span) = self.spans.last_mut().filter(|span| span.run == run) {
-            span.ceiling = ceiling;
-        }
+    /// Notes the newest process when a run is answered. In a sandbox this tells whether
+    /// there was another one since.
+    pub(crate) fn note_answer(&mut self) {
+        self.at_last_answer = self.newest.ask();
     }
 
-    /// Returns the newest process when the last run was answered: the processes of a run
-    /// that begins now are newer.
-    pub(crate) fn floor(&self) -> Option<Pid> {
-        match &self.newest {
-            Newest::NotAsked | Newest::Unknown => None,
-            Newest::Known { pid, .. } => *pid,
+    /// Returns the newest process when the last run was answered, if that was noted.
+    pub(crate) fn at_last_answer(&self) -> Option<Pid> {
+        self.at_last_answer
+    }
+
+    /// Returns the newest process of the system.
+    pub(crate) fn newest(&self) -> Option<Pid> {
+        self.newest.ask()
+    }
+
+    /// Returns the newest process before a run that begins now, where that is needed to tell
+    /// its processes from those of others: their start times do so unless another run is
+    /// going, or has ended in the same hundredth of a second.
+    pub(crate) fn floor(&mut self, begun: u64, others: Others) -> Option<Pid> {
+        let is_of_same_time = |span: &&mut Span| span.ended >= begun;
+        let mut just_ended = self.spans.iter_mut().rev().take_while(is_of_same_time).peekable();
+        if others == Others::AtRest && just_ended.peek().is_none() {
+            return None;
         }
+        let newest = self.newest.ask();
+        for span in just_ended.filter(|span| span.ceiling.is_none()) {
+            span.ceiling = newest;
+        }
+        newest
     }
 
     pub(crate) fn add_kernel(&mut self, pid: Pid, language: Language) {
@@ -217,16 +231,30 @@ mod tests {
 
     #[test]
     fn the_system_tells_the_newest_process() {
-        let mut origins = Origins::default();
-        origins.add(span(1, 10, 100, 100));
-        origins.seal(RunNo(1));
+        let origins = Origins::default();
+        let newest = origins.newest();
         let child = std::process::Command::new("true").spawn().map(|mut child| {
             child.wait().unwrap();
             Pid::from_child(&child)
         });
-        if let Some(floor) = origins.floor() {
-            assert_eq!(is_newer(child.unwrap(), floor), Some(true));
+        if let Some(newest) = newest {
+            assert_eq!(is_newer(child.unwrap(), newest), Some(true));
         }
+    }
+
+    #[test]
+    fn numbers_are_asked_for_only_where_times_do_not_tell() {
+        let mut origins = Origins::default();
+        let newest = origins.newest();
+        assert_eq!(origins.floor(100, Others::AtRest), None, "there was no run before");
+        origins.add(span(1, 10, 90, 99));
+        assert_eq!(origins.floor(100, Others::AtRest), None);
+        assert_eq!(origins.spans[0].ceiling, None);
+        assert_eq!(origins.floor(100, Others::Busy).is_some(), newest.is_some());
+        origins.add(span(2, 10, 100, 100));
+        let floor = origins.floor(100, Others::AtRest);
+        assert_eq!(floor.is_some(), newest.is_some());
+        assert_eq!((origins.spans[0].ceiling, origins.spans[1].ceiling), (None, floor));
     }
 
     #[test]

@@ -354,6 +354,8 @@ pub(crate) struct Inbox {
     fd: OwnedFd,
     path: PathBuf,
     name: Name,
+    /// The number of what is at the path: its own, or that of a link to it.
+    number: u64,
     /// Other pipes to it: earlier FIFOs of this name, which writers may still have open,
     /// and one without a name.
     others: Vec<OwnedFd>,
@@ -363,8 +365,8 @@ pub(crate) struct Inbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     Itself,
-    /// A link to it, of this number: see [`name_again`].
-    Link(u64),
+    /// A link to it: see [`name_again`].
+    Link,
 }
 
 /// Creates a FIFO that others can write to. A closed one can be read only by this process,
@@ -387,18 +389,15 @@ fn make_inbox(path: &Path, pipe_access: PipeAccess) -> io::Result<OwnedFd> {
 impl Inbox {
     pub(crate) fn create(path: PathBuf, pipe_access: PipeAccess) -> io::Result<Self> {
         let fd = make_inbox(&path, pipe_access)?;
-        Ok(Self { fd, path, name: Name::Itself, others: Vec::new() })
+        let number = rustix::fs::fstat(&fd)?.st_ino;
+        Ok(Self { fd, path, name: Name::Itself, number, others: Vec::new() })
     }
 
     /// Whether its name is gone although it is in use: then the directory around it was
     /// removed or renamed.
     pub(crate) fn is_unlinked(&self) -> bool {
-        let own = match self.name {
-            Name::Itself => rustix::fs::fstat(&self.fd).map(|own| own.st_ino),
-            Name::Link(number) => Ok(number),
-        };
         match rustix::fs::lstat(&self.path) {
-            Ok(named) => own.is_ok_and(|own| named.st_ino != own),
+            Ok(named) => named.st_ino != self.number,
             Err(error) => error == Errno::NOENT,
         }
     }
@@ -408,7 +407,7 @@ impl Inbox {
     pub(crate) fn was_removed(&self) -> bool {
         match self.name {
             Name::Itself => rustix::fs::fstat(&self.fd).is_ok_and(|own| own.st_nlink == 0),
-            Name::Link(_) => self.is_unlinked(),
+            Name::Link => self.is_unlinked(),
         }
     }
 
@@ -425,13 +424,14 @@ impl Inbox {
         match pipe_access {
             PipeAccess::Open => {
                 name_again(&self.path, &self.fd)?;
-                self.name = Name::Link(rustix::fs::lstat(&self.path)?.st_ino);
+                self.name = Name::Link;
             }
             PipeAccess::Closed => {
                 let fresh = make_inbox(&self.path, pipe_access)?;
                 self.others.push(std::mem::replace(&mut self.fd, fresh));
             }
         }
+        self.number = rustix::fs::lstat(&self.path)?.st_ino;
         Ok(())
     }
 

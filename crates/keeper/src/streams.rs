@@ -5,8 +5,8 @@
 //! process), the FIFO is left to that run and a new one takes its name. So one run's
 //! output never appears in another's.
 //!
-//! A stream is watched only after its run has lasted two milliseconds: most runs are over
-//! by then, and each opening and closing of a watched pipe would wake the keeper for
+//! A stream is watched only after its run has lasted some milliseconds (`keeper/patience.rs`):
+//! most runs are over by then, and each opening and closing of a watched pipe would wake the keeper for
 //! nothing.
 
 use crate::processes::PipeId;
@@ -129,6 +129,10 @@ impl Stream {
         Ok(())
     }
 
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.naming == Naming::Hidden
+    }
+
     /// Makes another one if no run could find this one by its name.
     pub(crate) fn ensure_name(&mut self, directory: &Path) -> io::Result<()> {
         if self.at_path == Name::Gone {
@@ -160,6 +164,10 @@ impl Stream {
         }
         self.watched = Some(name);
         Ok(())
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.is_some()
     }
 
     pub(crate) fn unwatch(&mut self, reactor: &Reactor<Source>) {

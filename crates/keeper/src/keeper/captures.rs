@@ -32,7 +32,7 @@ impl Keeper {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
-        live.capture_floor = self.kernels.origins.floor();
+        live.capture_floor = self.kernels.origins.newest();
         if live.kernel.capture(as_of).is_ok() {
             live.turn = turn.flatten();
         } else {

@@ -8,7 +8,7 @@ use super::terminals::{TerminalOrder, with_terminal_type};
 use super::waiters::WaitsFor;
 use super::{Deadline, Keeper, Lifecycle};
 use crate::directory_watch::DirectoryWatch;
-use crate::kernels::{LastState, Order, Stdin};
+use crate::kernels::{Floor, LastState, Order, Stdin};
 use crate::privacy::{Kernels, MOMENT, Neighbours, Privacy, REPAIR, When, has_lost_pipe};
 use crate::processes;
 use crate::reactor::Interest;
@@ -37,9 +37,6 @@ pub(super) const NOT_BEGUN: i32 = 126;
 /// How many pieces of reports are read before a kernel is killed: it makes few, and others
 /// could write without end.
 const REPORTS_AT_ONCE: u32 = 16;
-
-/// A run that takes longer than this has its output read while it runs.
-const WATCH_AFTER: Tick = 2;
 
 impl Keeper {
     pub(super) fn effect(&mut self, effect: Effect) {
@@ -155,13 +152,14 @@ impl Keeper {
         let opened = housed
             .and_then(|()| self.open_stdin(number))
             .and_then(|()| self.take_terminal(language, number));
+        let others = self.kernels.beside(language);
         let (Some(live), Some(run)) =
             (self.kernels.live.get_mut(&language), self.runs.get_mut(&number))
         else {
             return;
         };
         live.begun = sessile_proc::ticks_since_boot();
-        live.floor = self.kernels.origins.floor();
+        live.floor = self.kernels.origins.floor(live.begun, others);
         live.current = Some(number);
         live.deferred = None;
         live.force = Force::None;
@@ -177,7 +175,7 @@ impl Keeper {
         let env = terminal.is_some().then(|| with_terminal_type(&run.order.env));
         run.last_sign = now;
         run.waited = now.saturating_sub(run.accepted);
-        self.deadlines.set(Deadline::Output, now + WATCH_AFTER);
+        self.deadlines.set_earlier(Deadline::Output, now + live.patience.of_next());
         let order = Order {
             run: number,
             text: &run.order.text,
@@ -190,10 +188,7 @@ impl Keeper {
             env: env.as_ref().unwrap_or(&run.order.env),
             terminal: terminal.as_ref().map(TerminalOrder::as_order),
             // Processes in a sandbox have other pids there.
-            floor: match self.home.confined {
-                Some(_) => None,
-                None => live.floor.map(|pid| pid.as_raw_nonzero().get().unsigned_abs()),
-            },
+            floor: Floor::of(self.home.confined.is_none().then_some(&self.kernels.origins)),
         };
         let mut begun = opened.and_then(|()| live.kernel.begin(&order));
         if begun.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
@@ -232,7 +227,7 @@ impl Keeper {
         let shares = self.home.confined.as_ref().is_some_and(is_shared);
         let kernels =
             if shares || self.kernels.live.len() > 1 { Kernels::Some } else { Kernels::None };
-        Neighbours { floor: self.kernels.origins.floor(), kernels }
+        Neighbours { floor: self.kernels.origins.at_last_answer(), kernels }
     }
 
     /// Makes sure that a kernel in a sandbox gets its orders through a pipe that no other
@@ -337,7 +332,9 @@ impl Keeper {
         // Clients that only want the result get it before anything else goes to disk.
         self.answer_waiters(number, false);
         self.busy_polling.run_ended(Instant::now());
-        self.kernels.origins.seal(number);
+        if self.home.confined.is_some() {
+            self.kernels.origins.note_answer();
+        }
         self.unsettle(number);
         let wants_record =
             |waits_for: &WaitsFor| matches!(waits_for, WaitsFor::Result(wanted) if wanted.recorded);

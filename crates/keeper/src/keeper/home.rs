@@ -25,11 +25,16 @@ pub(super) struct Home {
     pub(super) confined: Option<Rc<Confined>>,
     /// Tells when the session's directory is gone; none if the system cannot.
     pub(super) watch: Option<DirectoryWatch>,
+    /// When the place of the directory was last looked up.
+    pub(super) followed: Tick,
     /// The start of the session's time.
     pub(super) clock: Instant,
     /// The last field, so that it is released last.
     pub(super) _lock: Lock,
 }
+
+/// How often a loop of runs looks whether the session's directory was moved.
+const FOLLOW_EVERY: Tick = 100;
 
 /// Whether a session's directory was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +56,16 @@ impl Home {
         let _ = self.user().register(&self.boot.session, self.directory.path(), way.as_deref());
     }
 
+    /// Whether a run is to look where the directory is. Runs write to files that are open;
+    /// what is written by its path is written in idle time, which looks anyway, or is large
+    /// output.
+    pub(super) fn is_time_to_follow(&self) -> bool {
+        self.now() >= self.followed + FOLLOW_EVERY
+    }
+
     /// Checks whether the directory was moved, and uses the new path.
     pub(super) fn follow_directory(&mut self) -> Moved {
+        self.followed = self.now();
         let watch = self.watch.as_ref();
         let Some(now) = watch.and_then(|watch| watch.moved_from(self.directory.path())) else {
             return Moved::No;

@@ -3,10 +3,12 @@
 use super::bombs::DelayedEnd;
 use super::deferred::Deferred;
 use super::dying::Death;
+use super::patience::Patience;
 use super::prompts::Pause;
 use crate::confined::Confined;
 use crate::kernels::Kernel;
-use crate::origins::{Origins, Span};
+use crate::names::Names;
+use crate::origins::{Origins, Others, Span};
 use crate::privacy::{Neighbours, Privacy, Renewed, When};
 use crate::processes::{self, Room};
 use crate::scratch::Inbox;
@@ -62,6 +64,13 @@ impl Kernels {
         self.live.values().map(|live| live.pid)
     }
 
+    /// Whether others than this one execute something.
+    pub(super) fn beside(&self, language: Language) -> Others {
+        let is_busy =
+            |(other, live): (&Language, &Live)| *other != language && live.current.is_some();
+        if self.live.iter().any(is_busy) { Others::Busy } else { Others::AtRest }
+    }
+
     /// Those that owe a report: that they are up, or that their run ended.
     pub(super) fn owing_reports(&self) -> Vec<Language> {
         let owing_reports = self.live.iter().filter(|(_, live)| live.owes_report());
@@ -89,6 +98,9 @@ pub(super) struct Live {
     pub(super) reports: Inbox,
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
+    pub(super) patience: Patience,
+    /// What is in its directory.
+    pub(super) names: Names,
     pub(super) terminal: Option<Terminal>,
     /// Terminals that the kernel was asked to release.
     pub(super) leaving: VecDeque<Terminal>,
@@ -148,6 +160,8 @@ impl Live {
         directory: PathBuf,
     ) -> Self {
         Self {
+            patience: Patience::default(),
+            names: Names::of(&directory),
             directory,
             epoch,
             pid,

@@ -33,6 +33,7 @@ mod live;
 mod operations;
 mod orders;
 mod output;
+mod patience;
 mod pressing;
 mod program;
 mod prompts;

@@ -35,6 +35,10 @@ impl Orderer {
 impl Keeper {
     pub(super) fn exec(&mut self, caller: Caller, order: Exec) -> Result<Option<Answer>, Failure> {
         order.check()?;
+        // The file with the keys is found by its path.
+        if order.key.is_some() || self.home.is_time_to_follow() {
+            self.follow_directory();
+        }
         let orderer = Orderer {
             caller,
             until: order.until,

@@ -12,6 +12,7 @@ use super::Keeper;
 use super::live::Live;
 use crate::confined::Confined;
 use crate::kernels::Ended;
+use crate::names::Names;
 use crate::privacy::Privacy;
 use crate::reactor::Interest;
 use crate::scratch::{LEFT, PipeAccess, Scratch};
@@ -45,7 +46,14 @@ impl Live {
         }
     }
 
+    /// Whether a file may be gone that runs need, judging by its directory. In a sandbox the
+    /// streams are in another one, below it.
+    fn may_have_lost_files(&mut self) -> bool {
+        self.names.may_have_changed() || self.stdout.is_hidden() || self.stderr.is_hidden()
+    }
+
     fn move_in(&mut self, scratch: &Scratch, confined: Option<&Confined>) -> io::Result<()> {
+        self.names = Names::default();
         let name = self.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let directory = scratch.subdirectory_anew(name)?;
         let left = directory.join(LEFT);
@@ -62,7 +70,9 @@ impl Live {
         self.stderr.name_again(pipe_access)?;
         self.name_streams()?;
         // The last one: it says that all is there.
-        self.reports.name_again(pipe_access)
+        self.reports.name_again(pipe_access)?;
+        self.names = Names::of(&self.directory);
+        Ok(())
     }
 
     /// Makes sure that the next run finds its streams.
@@ -139,9 +149,12 @@ impl Keeper {
     /// that was moved meanwhile is noticed before the next order.
     pub(super) fn look_for_lost_directory(&mut self, language: Language, ended: &Ended) {
         let run = Some(ended.run);
-        let Some(live) = self.kernels.live.get(&language) else {
+        let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
+        if !live.may_have_lost_files() {
+            return;
+        }
         // What cannot be done now is tried again before the next run, which fails for it.
         if live.reports.was_removed() {
             let _ = self.renew_directory(language, run);

@@ -27,8 +27,8 @@ const INSPECTION_PATIENCE: Tick = 2000;
 
 impl Keeper {
     pub(super) fn call(&mut self, caller: Caller, request: Request) {
-        self.follow_directory();
         if !matches!(request, Request::Exec(_)) {
+            self.follow_directory();
             // A client that asks for anything else may look at the files next.
             let _ = self.records.history.complete();
         }
@@ -189,6 +189,7 @@ impl Keeper {
             due = Some(asked_by);
         }
         let is_prompt_awaited = run.takes_input() && read.until_input;
+        self.watch_soon(read.run);
         self.clients.waiters.add(caller, WaitsFor::Output(read), due);
         if is_prompt_awaited {
             self.expect_prompt();

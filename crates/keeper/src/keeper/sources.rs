@@ -1,9 +1,10 @@
 //! Handles news on a file descriptor.
 
-use super::Keeper;
 use super::output::Context;
+use super::patience;
 use super::refusals::RefusalScope;
 use super::waiters::Caller;
+use super::{Deadline, Keeper};
 use crate::source::{ClientId, Pipe, Source};
 use sessile_protocol::{Language, RunNo};
 use std::time::Instant;
@@ -68,6 +69,13 @@ impl Keeper {
         }
     }
 
+    /// Watches the pipes of a run soon, for a client that follows it.
+    pub(super) fn watch_soon(&mut self, run: RunNo) {
+        if self.kernels.at_run(run).is_some_and(|(_, live)| !live.stdout.is_watched()) {
+            self.deadlines.set_earlier(Deadline::Output, self.home.now() + patience::LEAST);
+        }
+    }
+
     /// Watches the pipes of runs that take longer than a moment.
     pub(super) fn watch_output(&mut self) {
         self.output.watch(&mut self.kernels, &self.reactor);
@@ -97,8 +105,17 @@ impl Keeper {
             return;
         };
         self.kernels.origins.add(live.span(number, language));
+        // Otherwise it would wake the keeper after each run that was over sooner.
+        if self.kernels.live.values().all(|live| live.current.is_none()) {
+            self.deadlines.set(Deadline::Output, None);
+        }
+        let Some(live) = self.kernels.live.get_mut(&language) else {
+            return;
+        };
         if let Some(run) = self.runs.get_mut(&number) {
             self.output.finish(live, (number, run), &self.reactor);
+            let begun = run.accepted + run.waited;
+            live.patience.ended(self.home.now().saturating_sub(begun), run.written());
             self.leave_terminal(language, number);
         }
     }

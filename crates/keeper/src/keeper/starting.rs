@@ -148,7 +148,17 @@ impl Keeper {
         }
         let clock = Instant::now();
         Ok(Self {
-            home: Home { boot, env, directory, scratch, confined, watch: None, clock, _lock: lock },
+            home: Home {
+                boot,
+                env,
+                directory,
+                scratch,
+                confined,
+                watch: None,
+                followed: 0,
+                clock,
+                _lock: lock,
+            },
             session,
             agenda: Agenda::default(),
             reactor,

@@ -13,6 +13,7 @@ mod spawn;
 pub(crate) use launch::{DriverFiles, Plan, complaints, open_channel};
 pub(crate) use shell::{OwnName, interpret};
 
+use crate::origins::Origins;
 use crate::processes::Caught;
 use crate::scratch::PipeAccess;
 use rustix::process::Pid;
@@ -37,9 +38,23 @@ pub(crate) struct Order<'a> {
     pub(crate) env: &'a BTreeMap<String, String>,
     /// Replaces all three streams.
     pub(crate) terminal: Option<Terminal<'a>>,
-    /// Processes that the run starts have a larger pid than this one, as the kernel sees
-    /// pids.
-    pub(crate) floor: Option<u32>,
+    pub(crate) floor: Floor<'a>,
+}
+
+/// Tells a process that is older than all that a run is about to start, as its kernel sees
+/// pids. It is only read for the few runs that need it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Floor<'a>(Option<&'a Origins>);
+
+impl<'a> Floor<'a> {
+    pub(crate) fn of(origins: Option<&'a Origins>) -> Self {
+        Self(origins)
+    }
+
+    fn read(self) -> Option<u32> {
+        let newest = self.0?.newest()?;
+        Some(newest.as_raw_nonzero().get().unsigned_abs())
+    }
 }
 
 /// The terminal of a run.

@@ -115,31 +115,42 @@ enum Keeping {
     Driver,
 }
 
-/// Paths that most orders name.
+/// Files of a run in the kernel's directory. The driver knows these paths.
 #[derive(Debug)]
 struct Paths {
     code: PathBuf,
     stdin: PathBuf,
+    stdout: PathBuf,
+    stderr: PathBuf,
 }
 
 impl Paths {
     fn of(directory: &Path) -> Self {
-        let [code, stdin] = ["c", "i"].map(|name| directory.join(name));
-        Self { code, stdin }
+        let [code, stdin, stdout, stderr] = ["c", "i", "o", "e"].map(|name| directory.join(name));
+        Self { code, stdin, stdout, stderr }
     }
 }
 
+/// What is missing is as in most runs, because each field takes the driver time.
 #[derive(Serialize)]
 struct RunOrder<'a> {
     op: &'static str,
     run: RunNo,
+    /// None if it is in the file for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
-    code: &'a Path,
-    stdin: &'a Path,
-    stdout: &'a Path,
-    stderr: &'a Path,
+    /// None if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stdin: Option<&'a Path>,
+    /// None if they are the files with the usual names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stdout: Option<&'a Path>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stderr: Option<&'a Path>,
     /// None if there are none: nothing is restored after such a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     env: Option<&'a BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<&'a Secret>,
 }
 
@@ -377,7 +388,7 @@ impl Kernel for Scripted {
     }
 
     fn begin(&mut self, order: &Order<'_>) -> io::Result<()> {
-        let Paths { code, stdin } = &self.paths;
+        let Paths { code, stdin, stdout: usual_stdout, stderr: usual_stderr } = &self.paths;
         let [stdout, stderr] = order.output;
         let text = inline(order.text);
         if text.is_none() {
@@ -389,8 +400,8 @@ impl Kernel for Scripted {
             write_file(stdin, bytes)?;
         }
         let stdin = match order.stdin {
-            Stdin::Open | Stdin::Bytes(_) => stdin,
-            Stdin::Empty => Path::new("/dev/null"),
+            Stdin::Open | Stdin::Bytes(_) => Some(stdin.as_path()),
+            Stdin::Empty => None,
         };
         let terminal = order.terminal.map(|terminal| Path::new(terminal.path));
         let secret = self.secrets.next()?;
@@ -405,10 +416,9 @@ impl Kernel for Scripted {
             op: "run",
             run: order.run,
             text,
-            code,
-            stdin: terminal.unwrap_or(stdin),
-            stdout: terminal.unwrap_or(stdout),
-            stderr: terminal.unwrap_or(stderr),
+            stdin: terminal.or(stdin),
+            stdout: terminal.or(Some(stdout)).filter(|path| path != usual_stdout),
+            stderr: terminal.or(Some(stderr)).filter(|path| path != usual_stderr),
             env: Some(order.env).filter(|env| !env.is_empty()),
             secret: inline,
         })?;

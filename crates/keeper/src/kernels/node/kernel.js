@@ -62,6 +62,8 @@ const FOREVER = 0x7fffffff;
 
 const control = { path: '', rest: '' };
 const reply = { path: '', fd: -1 };
+// The files of a run whose order names no others.
+const usual = { code: '', stdin: '/dev/null', stdout: '', stderr: '' };
 const waiting = safe.list();
 
 let debuggers = null;
@@ -165,6 +167,7 @@ function start(message) {
     stdin: null,
     found: null,
     reopened: [false, false, false],
+    store: null,
     wrote: 0,
     keepOpen: false,
     leave: null,
@@ -175,7 +178,8 @@ function start(message) {
   secret = message.secret ?? '';
   interrupt.setRun(run.id);
   try {
-    streams.open(run, message);
+    const { stdin, stdout, stderr } = usual;
+    streams.open(run, message.stdin ?? stdin, message.stdout ?? stdout, message.stderr ?? stderr);
     begin(run, message);
   } catch (error) {
     settle(run, { __proto__: null, kind: 'error', error: report.errorOf(error) });
@@ -185,7 +189,7 @@ function start(message) {
 function begin(run, message) {
   run.environment = message.env ? environment.set(message.env) : null;
   imports.refresh();
-  const text = withoutPreamble(message.text ?? files.readText(message.code));
+  const text = withoutPreamble(message.text ?? files.readText(message.code ?? usual.code));
   report.rememberSource(run.id, text);
   interrupt.watchSignals();
   attempt(run, redeclare.withLet(imports.rewrite(withParens(text))));
@@ -428,6 +432,9 @@ function serve(directory) {
   const at = (name) => path.join(path.resolve(directory), name);
   control.path = at('ctl');
   reply.path = at('rep');
+  usual.code = at('c');
+  usual.stdout = at('o');
+  usual.stderr = at('e');
   openReply();
   streams.install();
   interrupt.install(

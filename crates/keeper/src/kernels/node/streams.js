@@ -67,28 +67,28 @@ function owner() {
 
 // Runs `fn` so that everything it starts belongs to `run`. The store is a separate
 // object: the run is in `kept`, and only references held by user code may keep the store
-// from being collected.
+// from being collected. So the run forgets it at its end.
 function within(run, fn) {
   const store = safe.freeze({ __proto__: null });
   setRunOf(runs, store, run);
-  watch(collected, store, run);
+  run.store = store;
   runIn(storage, store, fn);
 }
 
-function open(run, paths) {
+function open(run, stdin, stdout, stderr) {
   if (parked !== null) {
     awaitWatcher();
     settle();
   }
-  run.paths = ['', paths.stdout, paths.stderr];
+  run.paths = ['', stdout, stderr];
   run.fds = [0, 1, 2];
-  run.stdin = { fd: descriptors.place(0, paths.stdin), stream: null };
-  run.fds[1] = descriptors.place(1, paths.stdout);
-  run.fds[2] = descriptors.place(2, paths.stderr);
+  run.stdin = { fd: descriptors.place(0, stdin), stream: null };
+  run.fds[1] = descriptors.place(1, stdout);
+  run.fds[2] = descriptors.place(2, stderr);
   if (run.stdin.fd !== 0 || run.fds[1] !== 1 || run.fds[2] !== 2) {
     safe.push(run.notes, 'a standard descriptor was taken by another thread; only JavaScript output is captured in this run');
   }
-  run.found = paths.stdin === '/dev/null' ? [] : safe.apply(activeResources, process, []);
+  run.found = stdin === '/dev/null' ? [] : safe.apply(activeResources, process, []);
   current = run;
 }
 
@@ -112,7 +112,9 @@ function settle() {
 }
 
 function leave(run) {
-  if (isAnythingAlive() || run.keepOpen === true) keep(run);
+  const { store } = run;
+  run.store = null;
+  if (isAnythingAlive() || run.keepOpen === true) keep(run, store);
   else {
     letGo(run, 1);
     letGo(run, 2);
@@ -122,7 +124,9 @@ function leave(run) {
   if (sizeOf(kept) > 0) sweep();
 }
 
-function keep(run) {
+// Few runs are kept: a registration of each would keep the garbage collector busy.
+function keep(run, store) {
+  if (store !== null) watch(collected, store, run);
   for (let fd = 1; fd < 3; fd++) {
     if (run.fds[fd] === fd) run.fds[fd] = reopen(run, fd);
   }

@@ -169,9 +169,12 @@ class Reserve:
 
 
 class Channel:
-    __slots__ = ("_ctl", "_rep", "_seal", "_unread")
+    """`code`, `stdout` and `stderr` are the files of a run whose order names no others."""
+
+    __slots__ = ("code", "stdout", "stderr", "_ctl", "_rep", "_seal", "_unread")
 
     def __init__(self, directory):
+        self.code, self.stdout, self.stderr = directory + "/c", directory + "/o", directory + "/e"
         self._ctl = Held(directory + "/ctl", os.O_RDONLY)
         self._rep = Held(directory + "/rep", os.O_WRONLY)
         self._seal = Held(directory + "/n", os.O_RDONLY | O_NONBLOCK)

@@ -128,6 +128,7 @@ def loop(kernel):
             if not new_function(is_whole, {"__builtins__": {}})(outline, bonds, tools):
                 new_function(mend, {"__builtins__": {}})(seals, bonds, *mending)
                 kernel.mended = True
+            kernel.reserve.take()  # user code may have closed it
             if load.seals is not seals and load.seals[:len(seals)] == seals:  # a part was loaded
                 seals = load.seals
                 outline = sealing.outline(seals)

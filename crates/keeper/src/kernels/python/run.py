@@ -39,7 +39,7 @@ def answer(kernel, message):
     try:
         text = message.get("text")
         if text is None:
-            text = read_text(message["code"])
+            text = read_text(message.get("code") or kernel.channel.code)
         if text[:1] == BYTE_ORDER_MARK:
             text = text[1:]
         before = _attach(kernel, message, notes)
@@ -61,8 +61,6 @@ def answer(kernel, message):
     finally:
         _detach(kernel.null)
     _send_report(kernel, number, exit_code, result, error, notes)
-    # After the report, so that no client waits for it.
-    kernel.reserve.take()
 
 
 def _send_report(kernel, number, exit_code, result, error, notes):
@@ -99,9 +97,9 @@ def read_text(path):
 
 def _attach(kernel, message, notes):
     """Returns what `_restore_environment` needs, if anything."""
-    stdin = message["stdin"]
-    is_full = _redirect(message["stdout"], WRITE_FLAGS, 1)
-    is_full = _redirect(message["stderr"], WRITE_FLAGS, 2) or is_full
+    stdin = message.get("stdin") or NOTHING
+    is_full = _redirect(message.get("stdout") or kernel.channel.stdout, WRITE_FLAGS, 1)
+    is_full = _redirect(message.get("stderr") or kernel.channel.stderr, WRITE_FLAGS, 2) or is_full
     # The last one: until then 0 is free to be used for the others.
     if stdin != NOTHING or is_full:
         _redirect(stdin, READ_FLAGS, 0)

@@ -54,7 +54,7 @@ def seal_objects(kernel):
     """Returns what holds the driver together: (object, attributes, values)."""
     bonds = ((kernel, ("main", "space", "modules", "environ", "sources", "compiler", "streams", "channel", "null",
                        "reserve", "on_sigint")),
-             (kernel.channel, ("_ctl", "_rep", "_seal")))
+             (kernel.channel, ("code", "stdout", "stderr", "_ctl", "_rep", "_seal")))
     return tuple([(owner, names, attrgetter(*names), attrgetter(*names)(owner)) for owner, names in bonds])
 
 

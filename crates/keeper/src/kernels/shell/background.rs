@@ -188,8 +188,8 @@ impl Shell {
         match (starts, is_doubtful) {
             (true, true) => Starts::One(names),
             (true, false) if names.is_only_one() => Starts::One(names),
-            (true, false) => Starts::Many { names, floor: order.floor },
-            (false, false) if calls => Starts::Many { names, floor: order.floor },
+            (true, false) => Starts::Many { names, floor: order.floor.read() },
+            (false, false) if calls => Starts::Many { names, floor: order.floor.read() },
             (false, _) => Starts::Nothing,
         }
     }
