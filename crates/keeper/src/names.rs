@@ -40,8 +40,9 @@ impl Names {
     }
 }
 
+/// The time of change, which no program can set, as it can the time of modification.
 fn changed_at(found: &Stat) -> i128 {
-    i128::from(found.st_mtime) * 1_000_000_000 + i128::from(found.st_mtime_nsec)
+    i128::from(found.st_ctime) * 1_000_000_000 + i128::from(found.st_ctime_nsec)
 }
 
 fn now() -> i128 {
