@@ -146,6 +146,9 @@ class Blocking:
     async def open(cls, address):
         self = cls()
         self.socket = socket.socket(socket.AF_UNIX)
+        # As our SDK has it. With a timeout Python waits with poll(2); a blocking read would
+        # be woken twice, because the system wakes it when the server has read the request.
+        self.socket.settimeout(60)
         self.socket.connect(address)
         return self
 

@@ -100,7 +100,9 @@ pub enum FrameError {
 /// MessagePack cannot carry.
 #[must_use]
 pub fn encode<T: Serialize>(message: &T) -> Vec<u8> {
-    let mut frame = vec![0; 4];
+    // Most messages fit, and a vector that grows is copied each time.
+    let mut frame = Vec::with_capacity(512);
+    frame.extend([0; 4]);
     rmp_serde::encode::write_named(&mut frame, message).expect("our own types are serialisable");
     let length = u32::try_from(frame.len() - 4).expect("frames stay under MAX_FRAME");
     frame[..4].copy_from_slice(&length.to_le_bytes());

@@ -7,9 +7,8 @@ use crate::metrics::CodeLabels;
 use crate::serve::Authentication;
 use crate::service::{Caller, ErrorCode, ServiceError};
 use crate::tokens::Tokens;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 
@@ -43,7 +42,12 @@ fn is_open(request: &Request) -> bool {
     OPEN.contains(&request.uri().path())
 }
 
-pub(super) async fn check(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// Has a request answered if its caller may call at all.
+pub(super) async fn checked<F: Future<Output = Response>>(
+    app: &App,
+    mut request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
     let guard = &app.guard;
     let origin = request.headers().get(header::ORIGIN).cloned();
     let outcome = match guard.admit(&request) {
@@ -59,7 +63,7 @@ pub(super) async fn check(State(app): State<App>, mut request: Request, next: Ne
             }
             let called_by = TokenName(caller.token.clone());
             request.extensions_mut().insert(caller);
-            let mut response = next.run(request).await;
+            let mut response = answer(request).await;
             response.extensions_mut().insert(called_by);
             response
         }

@@ -5,14 +5,13 @@ use super::wire::whole;
 use crate::service::{Caller, CutOff, ErrorCode, Piece, Service, ServiceError, Upload, internal};
 use axum::body::BodyDataStream;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use sessile_gateway::input;
 use sessile_protocol::{RunNo, SessionId};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
@@ -316,11 +315,16 @@ async fn path_parameter(
     app: &App,
     name: &'static str,
 ) -> Result<String, ServiceError> {
-    match Path::<HashMap<String, String>>::from_request_parts(parts, app).await {
-        Ok(Path(mut all)) => {
-            all.remove(name).ok_or_else(|| internal("a path without one of its parameters"))
+    match RawPathParams::from_request_parts(parts, app).await {
+        Ok(all) => {
+            let found = all.iter().find(|(known, _)| *known == name);
+            let missing = || internal("a path without one of its parameters");
+            found.map(|(_, value)| value.to_owned()).ok_or_else(missing)
         }
-        Err(refused) => Err(ServiceError::new(ErrorCode::NotFound, refused.body_text())),
+        Err(refused) => {
+            let message = format!("Invalid URL: {}", refused.body_text());
+            Err(ServiceError::new(ErrorCode::NotFound, message))
+        }
     }
 }
 

@@ -5,13 +5,16 @@ use super::auth::TokenName;
 use super::error::Refused;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{Method, StatusCode};
-use axum::middleware::Next;
 use axum::response::Response;
 use sessile_protocol::SessionId;
 use std::time::Instant;
 use tracing::Instrument;
 
-pub(super) async fn requests(request: Request, next: Next) -> Response {
+/// Has a request answered, and logs it.
+pub(super) async fn logged<F: Future<Output = Response>>(
+    request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
     let begun = Instant::now();
     let call = Call {
         method: request.method().clone(),
@@ -27,7 +30,7 @@ pub(super) async fn requests(request: Request, next: Next) -> Response {
         status = tracing::field::Empty,
         token = tracing::field::Empty,
     );
-    let response = next.run(request).instrument(span.clone()).await;
+    let response = answer(request).instrument(span.clone()).await;
     span.record("status", response.status().as_u16());
     if let Some(TokenName(Some(name))) = response.extensions().get() {
         span.record("token", name);

@@ -7,6 +7,7 @@ mod branch_wire;
 mod branches;
 mod description;
 mod docs;
+mod entrance;
 mod error;
 mod files;
 mod health;
@@ -33,13 +34,12 @@ pub use wire::Environment;
 pub(crate) use wire::ErrorBody;
 
 use crate::service::{ErrorCode, Service, ServiceError};
-use axum::extract::DefaultBodyLimit;
 use axum::http::{StatusCode, Uri};
 use axum::{Json, Router, middleware};
 use description::Description;
+use entrance::Entrance;
 use std::sync::Arc;
 use std::time::Duration;
-use tower_http::timeout::RequestBodyTimeoutLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -142,18 +142,14 @@ pub(crate) fn router_with(app: App, mcp: Router<App>, patience: Duration) -> Rou
     let (router, description) = api().split_for_parts();
     let description = description::complete(description);
     let names = Arc::new(query::KnownParameters::of(&description));
+    let entrance = Arc::new(Entrance { app: app.clone(), names, patience });
     router
-        .route_layer(middleware::from_fn_with_state(names, query::check))
         .merge(ports::router())
         .merge(docs::router(&description))
         .merge(mcp)
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(middleware::from_fn_with_state(app.clone(), auth::check))
-        // Each handler limits its own body.
-        .layer(DefaultBodyLimit::disable())
-        .layer(middleware::from_fn(log::requests))
-        .layer(RequestBodyTimeoutLayer::new(patience))
+        .layer(middleware::from_fn_with_state(entrance, entrance::pass))
         .with_state(app)
 }
 

@@ -3,13 +3,10 @@
 
 use super::description::operations;
 use crate::service::ServiceError;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::Method;
-use axum::middleware::Next;
-use axum::response::Response;
 use sessile_gateway::input::InputError;
 use std::collections::HashMap;
-use std::sync::Arc;
 use utoipa::openapi::path::{ParameterIn, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
 
@@ -23,7 +20,16 @@ impl KnownParameters {
         Self(paths.map(|(path, item)| (path.clone(), of_path(item))).collect())
     }
 
-    fn check(&self, path: &str, method: &Method, query: &str) -> Result<(), InputError> {
+    /// Refuses unknown parameters before anything is done. Only the API's own calls are
+    /// checked.
+    pub(super) fn check(&self, request: &Request) -> Result<(), ServiceError> {
+        let Some(query) = request.uri().query() else { return Ok(()) };
+        let Some(path) = request.extensions().get::<MatchedPath>() else { return Ok(()) };
+        self.check_names(path.as_str(), request.method(), query)
+            .map_err(|error| ServiceError::bad_request(format!("the query is not valid: {error}")))
+    }
+
+    fn check_names(&self, path: &str, method: &Method, query: &str) -> Result<(), InputError> {
         // A HEAD takes what the GET takes.
         let method = if *method == Method::HEAD { &Method::GET } else { method };
         let Some(known) = self.0.get(path).and_then(|methods| methods.get(method)) else {
@@ -58,20 +64,4 @@ fn of_path(item: &PathItem) -> HashMap<Method, Vec<String>> {
         known.insert(method, names.collect());
     }
     known
-}
-
-/// Refuses unknown parameters before anything is done.
-pub(super) async fn check(
-    State(names): State<Arc<KnownParameters>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, ServiceError> {
-    if let Some(query) = request.uri().query()
-        && let Some(path) = request.extensions().get::<MatchedPath>()
-    {
-        names.check(path.as_str(), request.method(), query).map_err(|error| {
-            ServiceError::bad_request(format!("the query is not valid: {error}"))
-        })?;
-    }
-    Ok(next.run(request).await)
 }

@@ -113,7 +113,8 @@ impl Link {
     pub(crate) async fn ask(&mut self, request: Request) -> Result<u64, LinkError> {
         self.last += 1;
         let frame = encode(&Call::new(self.last, request));
-        let mut rest = &frame[..];
+        // There is room nearly always, and then no timer is needed.
+        let mut rest = &frame[self.stream.try_write(&frame).unwrap_or(0)..];
         let begun = Instant::now();
         while !rest.is_empty() {
             // Cancel-safe, like the read below: nothing was written unless it returned.

@@ -57,6 +57,8 @@ class Stream:
         self._socket = connected
         self._rest = b""
         self._timeout = 0.0
+        self._poll = select.poll()
+        self._poll.register(connected, select.POLLIN)
 
     @classmethod
     def connect(cls, path: str, timeout: float) -> Stream:
@@ -71,9 +73,7 @@ class Stream:
 
     def is_open(self) -> bool:
         """Nothing can be read on a connection that nobody uses but its end."""
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return not poll.poll(0)
+        return not self._poll.poll(0)
 
     def send(self, data: bytes, timeout: float) -> None:
         self._limit(timeout)
