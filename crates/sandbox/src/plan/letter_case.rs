@@ -30,7 +30,9 @@ pub(super) const NOTHING_HIDDEN: &str = "its file system takes `.SESSIONS` for `
      could not be hidden; keep them elsewhere with --sessions-dir, or use a directory of another \
      file system";
 
-/// Entries of a directory that are tried. Each takes one look at a name.
+/// Entries that are listed: each start looks, also in a directory of many thousands.
+const LISTED: usize = 256;
+/// Entries that are tried. Each takes one look at a name.
 const TRIED: usize = 32;
 
 impl LetterCase {
@@ -39,7 +41,7 @@ impl LetterCase {
     #[must_use]
     pub fn of(workspace: &Path) -> Self {
         let names = fs::read_dir(workspace).into_iter().flatten().filter_map(Result::ok);
-        let names: BTreeSet<OsString> = names.map(|entry| entry.file_name()).collect();
+        let names: BTreeSet<OsString> = names.take(LISTED).map(|entry| entry.file_name()).collect();
         let file = |path: &Path| fs::symlink_metadata(path).ok().map(|m| (m.dev(), m.ino()));
         let is_ignored = has_flag(workspace)
             || is_ignored_in(&names, |name| file(&workspace.join(name)))
