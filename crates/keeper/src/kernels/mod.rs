@@ -446,8 +446,7 @@ pub(crate) fn is_risky(text: &[u8]) -> bool {
 }
 
 fn mentions(text: &[u8], word: &str) -> bool {
-    let word = word.as_bytes();
-    text.windows(word.len()).any(|window| window == word)
+    memchr::memmem::find(text, word.as_bytes()).is_some()
 }
 
 /// Splits bytes into lines.

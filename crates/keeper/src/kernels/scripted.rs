@@ -274,7 +274,7 @@ impl Scripted {
         match parse(line) {
             Some(message) => self.take(message).into_iter().collect(),
             None => {
-                let own = line.windows(DONE.len()).rposition(|window| window == DONE);
+                let own = memchr::memmem::rfind(line, DONE);
                 let own = own.and_then(|at| parse(&line[at..]));
                 let own = own.and_then(|message| self.take(message));
                 [Report::Stray].into_iter().chain(own).collect()

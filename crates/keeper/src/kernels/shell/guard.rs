@@ -32,8 +32,7 @@ pub(super) fn sets_option(text: &[u8], flag: u8, name: &str) -> bool {
             || option.strip_prefix(b"o ").is_some_and(|rest| rest.starts_with(name.as_bytes()))
     };
     let is_whole = |at: usize| at == 0 || !text[at - 1].is_ascii_alphanumeric();
-    let mut words = text.windows(SET.len()).enumerate().filter(|(_, window)| *window == SET);
-    words.any(|(at, _)| is_whole(at) && is_set(at))
+    memchr::memmem::find_iter(text, SET).any(|at| is_whole(at) && is_set(at))
 }
 
 const SET: &[u8] = b"set -";
@@ -42,9 +41,9 @@ const SET: &[u8] = b"set -";
 pub(super) fn has_word(text: &[u8], word: &str) -> bool {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let word = word.as_bytes();
-    text.windows(word.len()).enumerate().any(|(at, window)| {
+    memchr::memmem::find_iter(text, word).any(|at| {
         let before = at.checked_sub(1).and_then(|at| text.get(at));
-        window == word && !is_part(before) && !is_part(text.get(at + word.len()))
+        !is_part(before) && !is_part(text.get(at + word.len()))
     })
 }
 

@@ -241,7 +241,7 @@ pub(super) fn lists_traps(text: &[u8]) -> bool {
 /// Whether a text may contain a command without any argument.
 pub(super) fn stands_alone(text: &[u8], command: &str) -> bool {
     let word = command.as_bytes();
-    text.windows(word.len()).enumerate().filter(|(_, window)| *window == word).any(|(at, _)| {
+    memchr::memmem::find_iter(text, word).any(|at| {
         let next = text[at + word.len()..].iter().find(|b| !matches!(b, b' ' | b'\t'));
         next.is_none_or(|b| b"\r\n;|&)>`}".contains(b))
     })

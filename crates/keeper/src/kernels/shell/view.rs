@@ -165,7 +165,7 @@ pub(super) struct Trap {
 
 impl Trap {
     fn is_ours(&self) -> bool {
-        self.text.windows(MARK.len()).any(|text| text == MARK.as_bytes())
+        memchr::memmem::find(&self.text, MARK.as_bytes()).is_some()
     }
 }
 

@@ -261,7 +261,7 @@ fn dropped<'a>(traps: &'a [u8], known: &[Function<'_>]) -> Vec<Function<'a>> {
 }
 
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    text.windows(part.len()).position(|window| window == part)
+    memchr::memmem::find(text, part)
 }
 
 type Variables<'a> = (Vec<Variable<'a>>, Vec<Vec<u8>>);
