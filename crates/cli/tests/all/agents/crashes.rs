@@ -163,9 +163,11 @@ fn all_of_them_killed_at_each_question_lose_no_call() {
         model.wait_for_request(asked);
         let client = h.begin(&["agent", "resume", &id], b"");
         super::kill_keeper(&server, &id);
-        server.kill();
+        // Before the server: one that is just coming up would start a server of its own, which
+        // has no model.
         client.process().kill();
         let _ = client.finish();
+        server.kill();
         model.release();
         server = serve(&h, &model);
         asked += 1;
