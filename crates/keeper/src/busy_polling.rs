@@ -23,8 +23,9 @@ const MOMENT: Duration = Duration::from_micros(100);
 const SOON: Duration = Duration::from_micros(200);
 
 /// No polling for this long after others wanted the core. If they still want it then, the
-/// time doubles, up to the longest time.
-const CROWDED_FOR: Duration = Duration::from_millis(50);
+/// time doubles, up to the longest time. The shortest time is short, because a session that
+/// floods wants the core for a moment of each millisecond, and leaves it to others in between.
+const CROWDED_FOR: Duration = Duration::from_millis(2);
 const CROWDED_LONG: Duration = Duration::from_millis(800);
 
 #[derive(Debug)]
