@@ -116,24 +116,24 @@ impl Children {
 pub(crate) struct Neighbours {
     /// The newest process of the system when the last run was over.
     pub(crate) floor: Option<Pid>,
-    pub(crate) kernels: Kernels,
+    pub(crate) kernels: OtherKernels,
 }
 
 /// Whether there are other kernels in its sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kernels {
+pub(crate) enum OtherKernels {
     None,
     Some,
 }
 
 /// When a kernel gets new pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum Renewal {
     /// If another process may have the old ones.
-    Needed,
+    IfNeeded,
     /// In any case: it has lost one. It must wait for orders within this time, or it gets
     /// none.
-    Lost(Duration),
+    AfterLoss(Duration),
 }
 
 /// Whether a kernel was given new pipes.
@@ -150,9 +150,9 @@ impl Privacy {
         (kernel, pid): (&mut (dyn Kernel + 'static), Pid),
         confined: &Confined,
         Neighbours { floor, kernels }: Neighbours,
-        when: When,
+        renewal: Renewal,
     ) -> io::Result<Renewed> {
-        if let (Some(known), When::Needed) = (&mut *privacy, when)
+        if let (Some(known), Renewal::IfNeeded) = (&mut *privacy, renewal)
             && known.pipes == Pipes::All
         {
             // Only a process that was started since could have passed descriptors on.
@@ -160,15 +160,15 @@ impl Privacy {
             if floor.is_some() && floor == known.floor && is_recent {
                 return Ok(Renewed::No);
             }
-            let has_none = kernels == Kernels::None && known.children.are_none();
+            let has_none = kernels == OtherKernels::None && known.children.are_none();
             if has_none || !confined.has_others_than(pid)? {
                 (known.floor, known.looked) = (floor, Instant::now());
                 return Ok(Renewed::No);
             }
         }
-        let patience = match when {
-            When::Needed => MOMENT,
-            When::Lost(patience) => patience,
+        let patience = match renewal {
+            Renewal::IfNeeded => MOMENT,
+            Renewal::AfterLoss(patience) => patience,
         };
         Self::renew(privacy, (kernel, pid), confined, (floor, patience))?;
         Ok(Renewed::Yes)

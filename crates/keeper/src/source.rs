@@ -47,14 +47,14 @@ pub(crate) enum Pipe {
     /// A kernel's pipe for its current run.
     Current(Language, StreamName),
     /// The pipe of an ended run, held by a process that it left behind.
-    Left(LeftPipeId),
+    Background(BackgroundPipeId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ClientId(pub(crate) u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct LeftPipeId(pub(crate) u64);
+pub(crate) struct BackgroundPipeId(pub(crate) u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileJobId(pub(crate) u64);
@@ -88,7 +88,7 @@ impl Key for Source {
             Self::Reports(language) => (3, number(language)),
             Self::Pipe(Pipe::Current(language, StreamName::Stdout)) => (4, number(language)),
             Self::Pipe(Pipe::Current(language, StreamName::Stderr)) => (5, number(language)),
-            Self::Pipe(Pipe::Left(LeftPipeId(id))) => (6, id),
+            Self::Pipe(Pipe::Background(BackgroundPipeId(id))) => (6, id),
             Self::Terminal(language) => (7, number(language)),
             Self::Stdin(RunNo(run)) => (8, run),
             Self::Image(ImageId(id)) => (9, id),
@@ -113,7 +113,7 @@ impl Key for Source {
             3 => Self::Reports(language(detail)?),
             4 => Self::Pipe(Pipe::Current(language(detail)?, StreamName::Stdout)),
             5 => Self::Pipe(Pipe::Current(language(detail)?, StreamName::Stderr)),
-            6 => Self::Pipe(Pipe::Left(LeftPipeId(detail))),
+            6 => Self::Pipe(Pipe::Background(BackgroundPipeId(detail))),
             7 => Self::Terminal(language(detail)?),
             8 => Self::Stdin(RunNo(detail)),
             9 => Self::Image(ImageId(detail)),
@@ -140,7 +140,7 @@ mod tests {
             Source::Listener,
             Source::Client(ClientId(7)),
             Source::Signals,
-            Source::Pipe(Pipe::Left(LeftPipeId(1 << 40))),
+            Source::Pipe(Pipe::Background(BackgroundPipeId(1 << 40))),
             Source::Stdin(RunNo(3)),
             Source::Image(ImageId(9)),
             Source::SaveWorker,

@@ -33,13 +33,13 @@ const MOST: u64 = 1024;
 
 /// What a process may wait to read from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Awaited {
+pub(crate) enum InputSource {
     Pipe(PipeId),
     /// A terminal, which programs also open as /dev/tty.
     Terminal(PipeId),
 }
 
-impl Awaited {
+impl InputSource {
     fn is(self, target: &Metadata) -> bool {
         let is_at = |id: PipeId| PipeId::of(target) == id;
         match self {
@@ -60,7 +60,7 @@ pub(crate) enum WaitKind {
 }
 
 /// Whether a process waits in this manner for something to read from there.
-pub(crate) fn waits_to_read(pid: Pid, source: Awaited, manner: WaitKind) -> bool {
+pub(crate) fn waits_to_read(pid: Pid, source: InputSource, manner: WaitKind) -> bool {
     let process = Process::new(pid);
     let is_source = |fd: u32| {
         let target = process.descriptor(fd).metadata();
@@ -158,7 +158,7 @@ mod tests {
         ] {
             let mut child = python(text, std::fs::File::open(&path).unwrap().into());
             let pid = Pid::from_child(&child);
-            while !waits_to_read(pid, Awaited::Pipe(id), WaitKind::Endless) {
+            while !waits_to_read(pid, InputSource::Pipe(id), WaitKind::Endless) {
                 assert!(child.try_wait().unwrap().is_none(), "{text} has ended");
                 std::thread::yield_now();
             }
@@ -189,7 +189,7 @@ mod tests {
             while !sleeps() {
                 std::thread::yield_now();
             }
-            assert!(!waits_to_read(pid, Awaited::Pipe(other), WaitKind::Endless), "{text}");
+            assert!(!waits_to_read(pid, InputSource::Pipe(other), WaitKind::Endless), "{text}");
             child.kill().unwrap();
             child.wait().unwrap();
         }
@@ -202,11 +202,11 @@ mod tests {
         let text = "import select; p = select.epoll(); p.register(0, select.EPOLLIN); p.poll()";
         let mut child = python(text, read_end.into());
         let pid = Pid::from_child(&child);
-        while !waits_to_read(pid, Awaited::Pipe(id), WaitKind::Endless) {
+        while !waits_to_read(pid, InputSource::Pipe(id), WaitKind::Endless) {
             assert!(child.try_wait().unwrap().is_none(), "it has ended");
             std::thread::yield_now();
         }
-        assert!(!waits_to_read(pid, Awaited::Pipe(id), WaitKind::Read));
+        assert!(!waits_to_read(pid, InputSource::Pipe(id), WaitKind::Read));
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -13,11 +13,12 @@ use rustix::process::{Pid, Signal};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Who waits for a worker's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Awaited {
-    ByClient,
-    ByNobody,
+pub(crate) enum Priority {
+    /// A client waits for the result.
+    Normal,
+    /// Nobody waits for it.
+    Low,
 }
 
 /// Lets a process run when nobody else wants the core, though not never.
@@ -52,7 +53,7 @@ impl Worker {
     pub(crate) fn spawn(
         reactor: &Reactor<Source>,
         source: Source,
-        awaited: Awaited,
+        priority: Priority,
         work: impl FnOnce() -> Vec<u8>,
     ) -> io::Result<Self> {
         let (reading, writing) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
@@ -70,9 +71,9 @@ impl Worker {
             0 => run_worker(&writing, keeper, work),
             pid => match Pid::from_raw(pid) {
                 Some(pid) => {
-                    match awaited {
-                        Awaited::ByClient => {}
-                        Awaited::ByNobody => lower_priority(pid),
+                    match priority {
+                        Priority::Normal => {}
+                        Priority::Low => lower_priority(pid),
                     }
                     Ok(Self { pid, pipe: reading, received: Vec::new() })
                 }

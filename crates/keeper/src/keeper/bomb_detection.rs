@@ -135,20 +135,20 @@ impl Leftovers {
     }
 }
 
-/// Finds of leftovers at the limit while something waits.
+/// Finds out, from successive findings, whether leftovers hold the limit for long.
 #[derive(Debug, Default)]
-pub(super) struct Finds(Option<Held>);
+pub(super) struct BombDetector(Option<HeldLimit>);
 
-/// The first and the last find.
+/// When leftovers were found at the limit: first, and last.
 #[derive(Clone, Copy, Debug)]
-struct Held {
-    since: Tick,
+struct HeldLimit {
+    first: Tick,
     last: Tick,
 }
 
-impl Finds {
+impl BombDetector {
     /// Whether leftovers were found at the limit a short time ago.
-    pub(super) fn is_held(&self, now: Tick) -> bool {
+    pub(super) fn has_found_recently(&self, now: Tick) -> bool {
         self.0.is_some_and(|held| now.saturating_sub(held.last) <= FORGET)
     }
 
@@ -158,9 +158,9 @@ impl Finds {
         match finding {
             Finding::GoesOn(run) => {
                 let held = self.0.filter(|held| now.saturating_sub(held.last) <= FORGET);
-                let since = held.map_or(now, |held| held.since);
-                let is_enough = now - since >= HELD;
-                self.0 = (!is_enough).then_some(Held { since, last: now });
+                let first = held.map_or(now, |held| held.first);
+                let is_enough = now - first >= HELD;
+                self.0 = (!is_enough).then_some(HeldLimit { first, last: now });
                 is_enough.then_some(run)
             }
             Finding::Waits | Finding::Nothing => None,
@@ -258,9 +258,9 @@ mod tests {
 
     #[test]
     fn the_limit_has_to_be_held_for_a_while() {
-        let mut finds = Finds::default();
+        let mut detector = BombDetector::default();
         let found = Finding::GoesOn(BOMB);
-        let mut at = |finding, now| finds.add(finding, now);
+        let mut at = |finding, now| detector.add(finding, now);
         assert_eq!([100, 200, 100 + HELD - 1].map(|now| at(found, now)), [None; 3]);
         assert_eq!(at(Finding::Waits, 100 + HELD), None);
         assert_eq!(at(found, 100 + HELD), Some(BOMB));

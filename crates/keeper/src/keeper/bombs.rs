@@ -66,7 +66,7 @@ pub(super) struct Watch {
     commands: HashSet<String>,
     sleep: Option<Sleep>,
     /// The note to add to the run.
-    told: Option<String>,
+    note: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -102,8 +102,8 @@ enum Scope {
 
 /// How a process is related to a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kin {
-    Child,
+enum Relation {
+    ChildOfKernel,
     Other,
 }
 
@@ -159,8 +159,8 @@ impl Keeper {
     /// Tells a run's end when what it has left is looked after.
     pub(super) fn delay_end(&mut self, language: Language, mut watch: Watch, end: RunEnd) {
         match self.first_look(&mut watch) {
-            Next::Done(told) => {
-                told.into_iter().for_each(|note| self.add_note(language, watch.run, note));
+            Next::Done(note) => {
+                note.into_iter().for_each(|note| self.add_note(language, watch.run, note));
                 self.end_run(language, end);
             }
             Next::LookAgain(pause) => {
@@ -183,9 +183,9 @@ impl Keeper {
             if withheld.due <= now {
                 match self.look(&mut withheld.watch) {
                     Next::LookAgain(pause) => withheld.due = now + pause,
-                    Next::Done(told) => {
+                    Next::Done(note) => {
                         let run = withheld.watch.run;
-                        told.into_iter().for_each(|note| self.add_note(language, run, note));
+                        note.into_iter().for_each(|note| self.add_note(language, run, note));
                         self.end_run(language, withheld.end);
                         continue;
                     }
@@ -239,7 +239,7 @@ impl Keeper {
                         return Next::LookAgain(WATCH);
                     }
                     Some(Finding::Waits | Finding::Nothing) | None => {
-                        return Next::Done(watch.told.take());
+                        return Next::Done(watch.note.take());
                     }
                 }
             }
@@ -253,7 +253,7 @@ impl Keeper {
             watch.stage = Stage::Ending(Clearing { rounds, ended, ..clearing });
             return Next::LookAgain(pause);
         }
-        watch.told = clearing.note(watch.before.limit).or(watch.told.take());
+        watch.note = clearing.note(watch.before.limit).or(watch.note.take());
         // A process that was just being started shows only now, and would grow again.
         watch.before = self.survey(watch.run).unwrap_or_default();
         watch.stage = Stage::Seeing { cleared: Some(clearing), watches: 1 };
@@ -265,16 +265,16 @@ impl Keeper {
     /// to that were just starting or about to end.
     fn end_found(
         &self,
-        mut found: Vec<(Pid, Kin)>,
+        mut found: Vec<(Pid, Relation)>,
         rounds: u32,
         watch: &mut Watch,
     ) -> (Vec<Pid>, Tick) {
-        let has_children = found.iter().any(|(_, kin)| *kin == Kin::Child);
+        let has_children = found.iter().any(|(_, relation)| *relation == Relation::ChildOfKernel);
         if has_children && rounds < PATIENCE && self.would_give_up(watch) {
             return (Vec::new(), NAP);
         }
         // Children have not been stopped, and could take the place of others.
-        found.sort_by_key(|(_, kin)| *kin);
+        found.sort_by_key(|(_, relation)| *relation);
         let found: Vec<Pid> = found.into_iter().map(|(pid, _)| pid).collect();
         processes::signal(&found, Signal::KILL);
         (found, PAUSE)
@@ -297,7 +297,7 @@ impl Keeper {
 
     /// Returns what is to be ended. Processes of which it is not known whose they are are
     /// taken for those of the run.
-    fn processes_to_end(&self, clearing: Clearing, watch: &mut Watch) -> Vec<(Pid, Kin)> {
+    fn processes_to_end(&self, clearing: Clearing, watch: &mut Watch) -> Vec<(Pid, Relation)> {
         let is_its = |tree: &Tree| tree.run().is_none() || tree.run() == clearing.whose;
         let (its, others): (Vec<Tree>, Vec<Tree>) =
             self.leftovers(watch.run).into_iter().partition(is_its);
@@ -309,24 +309,24 @@ impl Keeper {
         };
         let others = others.into_iter().filter(is_same);
         let all: Vec<Tree> = its.into_iter().chain(others).collect();
-        let kin = |parent: Option<Pid>| match parent {
-            Some(parent) if self.kernels.has_pid(parent) => Kin::Child,
-            Some(_) | None => Kin::Other,
+        let relation = |parent: Option<Pid>| match parent {
+            Some(parent) if self.kernels.has_pid(parent) => Relation::ChildOfKernel,
+            Some(_) | None => Relation::Other,
         };
-        jobs::members(&all).into_iter().map(|(pid, stat, _)| (pid, kin(stat.parent))).collect()
+        jobs::members(&all).into_iter().map(|(pid, stat, _)| (pid, relation(stat.parent))).collect()
     }
 
     /// Stops all that is to be ended: a stopped process starts nothing, and a killed one
     /// makes room for another. Kernels would notice that of their children, which find no
     /// room without it.
-    fn stop_all_of(&self, clearing: Clearing, watch: &mut Watch) -> Vec<(Pid, Kin)> {
+    fn stop_all_of(&self, clearing: Clearing, watch: &mut Watch) -> Vec<(Pid, Relation)> {
         let mut known = Vec::new();
         for _ in 0..LOOKS {
             let found = self.processes_to_end(clearing, watch);
             if found.iter().all(|one| known.contains(one)) {
                 return found;
             }
-            let others = found.iter().filter(|(_, kin)| *kin == Kin::Other);
+            let others = found.iter().filter(|(_, relation)| *relation == Relation::Other);
             processes::signal(&others.map(|(pid, _)| *pid).collect::<Vec<Pid>>(), Signal::STOP);
             known = found;
         }
@@ -374,7 +374,7 @@ impl Watch {
             killed: HashSet::new(),
             commands: HashSet::new(),
             sleep: None,
-            told: None,
+            note: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use super::waiters::WaitsFor;
 use super::{Deadline, Keeper, Lifecycle};
 use crate::directory_watch::DirectoryWatch;
 use crate::kernels::{Floor, LastState, Order, Stdin};
-use crate::privacy::{Kernels, MOMENT, Neighbours, Privacy, REPAIR, When, has_lost_pipe};
+use crate::privacy::{MOMENT, Neighbours, OtherKernels, Privacy, REPAIR, Renewal, has_lost_pipe};
 use crate::processes;
 use crate::reactor::Interest;
 use crate::shortage::describe;
@@ -195,8 +195,8 @@ impl Keeper {
             && let Some(confined) = &self.home.confined
         {
             // The user's code has just closed the kernel's descriptors.
-            let (kernel, when) = ((&mut *live.kernel, live.pid), When::Lost(REPAIR));
-            begun = Privacy::ensure(&mut live.privacy, kernel, confined, beside, when)
+            let (kernel, renewal) = ((&mut *live.kernel, live.pid), Renewal::AfterLoss(REPAIR));
+            begun = Privacy::ensure(&mut live.privacy, kernel, confined, beside, renewal)
                 .and_then(|_| live.kernel.begin(&order));
             if let Err(error) = begun {
                 return self.abandon_unsent(language, number, &error);
@@ -225,8 +225,11 @@ impl Keeper {
     pub(super) fn beside_kernels(&self) -> Neighbours {
         let is_shared = |confined| Rc::strong_count(confined) > 1;
         let shares = self.home.confined.as_ref().is_some_and(is_shared);
-        let kernels =
-            if shares || self.kernels.live.len() > 1 { Kernels::Some } else { Kernels::None };
+        let kernels = if shares || self.kernels.live.len() > 1 {
+            OtherKernels::Some
+        } else {
+            OtherKernels::None
+        };
         Neighbours { floor: self.kernels.origins.at_last_answer(), kernels }
     }
 
@@ -240,8 +243,9 @@ impl Keeper {
         match (live, &self.home.confined) {
             (Some(live), Some(confined)) => {
                 let has_lost_one = has_lost_pipe(&mut *live.kernel);
-                let when = if has_lost_one { When::Lost(MOMENT) } else { When::Needed };
-                live.keep_private(confined, beside, when)?;
+                let renewal =
+                    if has_lost_one { Renewal::AfterLoss(MOMENT) } else { Renewal::IfNeeded };
+                live.keep_private(confined, beside, renewal)?;
                 let reports = live.privacy.as_mut().and_then(Privacy::take_reports);
                 if let Some(reports) = reports {
                     self.reactor.add(&reports, ReadyFrom::Reports(language), Interest::Read)?;
@@ -447,7 +451,7 @@ impl Keeper {
 
     fn finish(&mut self, ending: Ending) {
         self.clear_checkpoints();
-        self.close_left_pipes();
+        self.close_background_pipes();
         // If the session's directory was deleted, nothing is written there again.
         let is_deserted = self.home.watch.as_ref().is_some_and(DirectoryWatch::finds_nothing);
         if !is_deserted {

@@ -159,7 +159,7 @@ impl Keeper {
             output: &self.output,
             scratch: self.home.scratch.path(),
             children: self.own_children(),
-            are_copies_coming: self.operations.images.are_copies_coming(),
+            are_copies_pending: self.operations.images.are_copies_pending(),
         }
     }
 

@@ -103,7 +103,7 @@ pub(super) struct Search<'a> {
     /// A run that its kernel has reported as ended: it waits for nothing any more.
     pub(super) ended: Option<RunNo>,
     /// Whether a kernel has been asked for a copy of itself that has not yet reported.
-    pub(super) are_copies_coming: bool,
+    pub(super) are_copies_pending: bool,
 }
 
 impl Search<'_> {
@@ -181,7 +181,7 @@ impl Search<'_> {
             .live
             .values()
             .filter_map(|live| Some((live.current?, [live.stdout.id(), live.stderr.id()])));
-        let of_ended = self.output.left().map(|left| (left.run, [left.stream.id(); 2]));
+        let of_ended = self.output.background_pipes().map(|pipe| (pipe.run, [pipe.stream.id(); 2]));
         let pipes: Vec<(RunNo, [PipeId; 2])> = of_going.chain(of_ended).collect();
         [1, 2].into_iter().find_map(|fd| {
             let id = PipeId::of(&Process::new(pid).descriptor(fd).metadata()?);
@@ -202,7 +202,7 @@ impl Search<'_> {
     /// Whether a process may be a copy of a kernel that the kernel has not reported yet.
     fn may_be_copy(&self, pid: Pid) -> bool {
         let is_fork_of = |live: &Live| command_line(pid) == command_line(live.pid);
-        self.are_copies_coming
+        self.are_copies_pending
             && self.kernels.live.values().any(is_fork_of)
             && self.run_of_pipes(pid).is_none()
     }

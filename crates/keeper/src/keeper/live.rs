@@ -9,7 +9,7 @@ use crate::confined::Confined;
 use crate::kernels::Kernel;
 use crate::names::Names;
 use crate::origins::{Origins, Others, Span};
-use crate::privacy::{Neighbours, Privacy, Renewed, When};
+use crate::privacy::{Neighbours, Privacy, Renewal, Renewed};
 use crate::processes::{self, Room};
 use crate::scratch::Inbox;
 use crate::streams::Stream;
@@ -202,10 +202,10 @@ impl Live {
         &mut self,
         confined: &Confined,
         beside: Neighbours,
-        when: When,
+        renewal: Renewal,
     ) -> io::Result<()> {
         let kernel = (&mut *self.kernel, self.pid);
-        let renewed = Privacy::ensure(&mut self.privacy, kernel, confined, beside, when)?;
+        let renewed = Privacy::ensure(&mut self.privacy, kernel, confined, beside, renewal)?;
         match renewed {
             Renewed::No => Ok(()),
             Renewed::Yes => {

@@ -73,7 +73,7 @@ use home::{Home, Moved};
 use live::{Kernels, Live};
 use operations::Operations;
 use output::Output;
-use program::Watched;
+use program::WatchedProgram;
 use records::{Disk, Records};
 pub(crate) use refusals::RefusalScope;
 use room::Guard;
@@ -106,7 +106,7 @@ pub(crate) struct Keeper {
     /// Checks for leftovers that hold the process limit.
     guard: Guard,
     /// The program with which the session ends, if there is one.
-    program: Watched,
+    program: WatchedProgram,
     busy_polling: BusyPolling,
     /// Reused buffer for sources with news.
     news: Vec<Source>,

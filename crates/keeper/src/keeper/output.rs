@@ -7,7 +7,7 @@ use super::deadlines::{Deadline, Deadlines};
 use super::live::{Kernels, Live};
 use crate::reactor::Reactor;
 use crate::runs::{Run, Runs, ticks};
-use crate::source::{LeftPipeId, Pipe, Source};
+use crate::source::{BackgroundPipeId, Pipe, Source};
 use crate::streams::{CHUNK, Drained, Stream};
 use sessile_protocol::{Language, RunNo};
 use sessile_session::Tick;
@@ -33,8 +33,8 @@ const LONGEST_EXCESS_PAUSE: Tick = 5;
 #[derive(Debug)]
 pub(super) struct Output {
     /// Pipes of ended runs, held open by processes that they left behind.
-    left: BTreeMap<LeftPipeId, LeftPipe>,
-    last_left: u64,
+    background: BTreeMap<BackgroundPipeId, BackgroundPipe>,
+    last_background: u64,
     /// Pipes with more output than one turn takes.
     again: Vec<Source>,
     /// Pipes whose excess output is thrown away, until their next turn.
@@ -43,7 +43,7 @@ pub(super) struct Output {
 }
 
 #[derive(Debug)]
-pub(super) struct LeftPipe {
+pub(super) struct BackgroundPipe {
     pub(super) run: RunNo,
     pub(super) stream: Stream,
 }
@@ -58,8 +58,8 @@ pub(super) struct Context<'a> {
 impl Default for Output {
     fn default() -> Self {
         Self {
-            left: BTreeMap::new(),
-            last_left: 0,
+            background: BTreeMap::new(),
+            last_background: 0,
             again: Vec::new(),
             excess: Vec::new(),
             buffer: vec![0; CHUNK],
@@ -82,9 +82,9 @@ impl Output {
         self.again.push(source);
     }
 
-    /// Returns the pipes that were left behind.
-    pub(super) fn left(&self) -> impl Iterator<Item = &LeftPipe> {
-        self.left.values()
+    /// Returns the pipes that background processes hold.
+    pub(super) fn background_pipes(&self) -> impl Iterator<Item = &BackgroundPipe> {
+        self.background.values()
     }
 
     /// Watches the pipes of runs that take longer than a moment.
@@ -134,13 +134,13 @@ impl Output {
 
     /// Takes output of an ended run, written by a process that it left behind. Returns
     /// the run, if there is news of it.
-    pub(super) fn take_left(
+    pub(super) fn take_background(
         &mut self,
-        id: LeftPipeId,
+        id: BackgroundPipeId,
         runs: &mut Runs,
         context: &mut Context<'_>,
     ) -> Option<RunNo> {
-        let LeftPipe { run: number, stream } = self.left.get_mut(&id)?;
+        let BackgroundPipe { run: number, stream } = self.background.get_mut(&id)?;
         let (number, name) = (*number, stream.name);
         let mut run = runs.get_mut(&number);
         let mut has_news = false;
@@ -155,14 +155,14 @@ impl Output {
             Drained::More => {
                 let beyond = run.map_or(u64::MAX, |run| run.spool(name).excess());
                 let stream = (&*stream, beyond);
-                read_on(&mut self.again, &mut self.excess, Pipe::Left(id), stream, context);
+                read_on(&mut self.again, &mut self.excess, Pipe::Background(id), stream, context);
             }
             Drained::Empty => {}
             Drained::Closed => {
                 if let Some(run) = run {
                     run.open_streams -= 1;
                 }
-                self.left.remove(&id);
+                self.background.remove(&id);
                 has_news = true;
             }
         }
@@ -176,7 +176,7 @@ impl Output {
                 Pipe::Current(language, name) => {
                     kernels.live.get(&language).map(|live| live.stream(name))
                 }
-                Pipe::Left(id) => self.left.get(&id).map(|left| &left.stream),
+                Pipe::Background(id) => self.background.get(&id).map(|pipe| &pipe.stream),
             };
             if let Some(stream) = stream {
                 stream.resume(reactor);
@@ -218,15 +218,15 @@ impl Output {
                 let _ = stream.ensure_name(&live.directory);
                 continue;
             }
-            let id = LeftPipeId(self.last_left + 1);
-            let watched = stream.watch(Pipe::Left(id), reactor);
+            let id = BackgroundPipeId(self.last_background + 1);
+            let watched = stream.watch(Pipe::Background(id), reactor);
             match (stream.successor(&live.directory), watched) {
                 (Ok(fresh), Ok(())) => {
-                    self.last_left += 1;
+                    self.last_background += 1;
                     let stream = std::mem::replace(stream, fresh);
-                    self.left.insert(id, LeftPipe { run: number, stream });
+                    self.background.insert(id, BackgroundPipe { run: number, stream });
                     // Data that came after the last reported edge is not reported again.
-                    self.again.push(Source::Pipe(Pipe::Left(id)));
+                    self.again.push(Source::Pipe(Pipe::Background(id)));
                 }
                 // Without a new pipe the old one stays in use: mixed output is better
                 // than lost output.
@@ -237,21 +237,21 @@ impl Output {
 
     /// Closes the pipes of earlier runs after reading what is in them: no process is left
     /// that could write more. Returns the runs that had them.
-    pub(super) fn close_left(&mut self, runs: &mut Runs) -> Vec<RunNo> {
+    pub(super) fn close_background(&mut self, runs: &mut Runs) -> Vec<RunNo> {
         let mut closed = Vec::new();
-        for (_, mut left) in std::mem::take(&mut self.left) {
-            let Some(run) = runs.get_mut(&left.run) else {
+        for (_, mut pipe) in std::mem::take(&mut self.background) {
+            let Some(run) = runs.get_mut(&pipe.run) else {
                 continue;
             };
-            take_all(&mut left.stream, &mut self.buffer, run);
+            take_all(&mut pipe.stream, &mut self.buffer, run);
             run.open_streams -= 1;
-            closed.push(left.run);
+            closed.push(pipe.run);
         }
         closed
     }
 
     pub(super) fn forget(&mut self) {
-        self.left.clear();
+        self.background.clear();
     }
 }
 

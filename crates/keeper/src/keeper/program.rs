@@ -17,9 +17,9 @@ use std::os::fd::OwnedFd;
 
 /// The program, if there is one to watch.
 #[derive(Debug, Default)]
-pub(super) struct Watched(Option<OwnedFd>);
+pub(super) struct WatchedProgram(Option<OwnedFd>);
 
-impl Watched {
+impl WatchedProgram {
     /// Watches this program instead of an earlier one.
     fn begin(&mut self, program: Program, reactor: &Reactor<Source>) {
         self.stop(reactor);

@@ -13,7 +13,7 @@
 
 use super::live::Live;
 use crate::runs::Run;
-use crate::waits::{self, Awaited, WaitKind};
+use crate::waits::{self, InputSource, WaitKind};
 use sessile_protocol::RunNo;
 use sessile_session::Tick;
 
@@ -48,8 +48,8 @@ impl Live {
         // This check comes first: a process that is found in a read afterwards has found
         // nothing to read, because only the keeper could have given it input.
         let source = match terminal {
-            Some(terminal) => terminal.awaited().map(Awaited::Terminal),
-            None => run.stdin.as_ref().and_then(|stdin| stdin.awaited()).map(Awaited::Pipe),
+            Some(terminal) => terminal.awaited().map(InputSource::Terminal),
+            None => run.stdin.as_ref().and_then(|stdin| stdin.awaited()).map(InputSource::Pipe),
         };
         let Some(source) = source else {
             return false;

@@ -5,7 +5,7 @@ use super::resources::Ending;
 use super::silence::Remedy;
 use super::{Deadline, Keeper};
 use crate::kernels::{CopyEvent, Ended, JobEnded, LoadOutcome, Report};
-use crate::privacy::{Privacy, REPAIR, When, has_lost_pipe};
+use crate::privacy::{Privacy, REPAIR, Renewal, has_lost_pipe};
 use crate::processes::{self, Room};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{EndedJob, Language, RunNo};
@@ -263,8 +263,8 @@ impl Keeper {
             && live.privacy.is_some()
             && has_lost_pipe(&mut *live.kernel)
         {
-            let (kernel, when) = ((&mut *live.kernel, live.pid), When::Lost(REPAIR));
-            if Privacy::ensure(&mut live.privacy, kernel, confined, beside, when).is_ok() {
+            let (kernel, renewal) = ((&mut *live.kernel, live.pid), Renewal::AfterLoss(REPAIR));
+            if Privacy::ensure(&mut live.privacy, kernel, confined, beside, renewal).is_ok() {
                 live.kernel.ask_again();
             }
         }

@@ -4,7 +4,7 @@
 //! take), the sandbox is checked now and then for leftovers that hold its process limit.
 //! `bomb_detection` decides what is a bomb, and `bombs` ends it.
 
-use super::bomb_detection::{Finding, Finds, Leftovers, Survey, Used};
+use super::bomb_detection::{BombDetector, Finding, Leftovers, Survey, Used};
 use super::bombs::{Next, Watch};
 use super::jobs::{self, Tree};
 use super::live::Live;
@@ -39,7 +39,7 @@ const FOR_BOMB: Tick = 30_000;
 /// The checks while something waits.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
-    finds: Finds,
+    detector: BombDetector,
     /// The last survey, if leftovers may have been at the limit.
     before: Option<Survey>,
     /// The refusals at the last check.
@@ -91,7 +91,7 @@ impl Keeper {
     pub(super) fn lacks_room(&self, language: Language) -> bool {
         let Some(live) = self.kernels.live.get(&language) else { return false };
         let now = self.now();
-        let has_bomb = self.guard.clearing.is_some() || self.guard.finds.is_held(now);
+        let has_bomb = self.guard.clearing.is_some() || self.guard.detector.has_found_recently(now);
         let patience = if has_bomb { FOR_BOMB } else { FOR_ROOM };
         let has_waited =
             live.deferred.is_some_and(|run| now.saturating_sub(run.since()) > patience);
@@ -125,7 +125,7 @@ impl Keeper {
                     self.guard.clearing = Some(watch);
                     return self.deadlines.set(Deadline::ProcessLimit, self.now() + pause);
                 }
-                Next::Done(told) => told.into_iter().for_each(|note| self.tell_waiting(note)),
+                Next::Done(note) => note.into_iter().for_each(|note| self.tell_waiting(note)),
             }
         }
         if !self.has_waiting() {
@@ -154,7 +154,7 @@ impl Keeper {
         }
         let survey = self.survey(None)?;
         let finding = before.map(|before| survey.compared_with(&before));
-        let found = self.guard.finds.add(finding.unwrap_or(Finding::Nothing), self.now());
+        let found = self.guard.detector.add(finding.unwrap_or(Finding::Nothing), self.now());
         if let Some(run) = found {
             return Some(Watch::of_found(run, survey));
         }

@@ -60,8 +60,8 @@ impl Keeper {
                     self.answer_waiters(run, false);
                 }
             }
-            Pipe::Left(id) => {
-                if let Some(run) = self.output.take_left(id, &mut self.runs, &mut context) {
+            Pipe::Background(id) => {
+                if let Some(run) = self.output.take_background(id, &mut self.runs, &mut context) {
                     self.unsettle(run);
                     self.answer_waiters(run, true);
                 }
@@ -121,8 +121,8 @@ impl Keeper {
     }
 
     /// Closes the pipes of earlier runs: no process is left that could write to them.
-    pub(super) fn close_left_pipes(&mut self) {
-        for run in self.output.close_left(&mut self.runs) {
+    pub(super) fn close_background_pipes(&mut self) {
+        for run in self.output.close_background(&mut self.runs) {
             self.unsettle(run);
             self.answer_waiters(run, true);
         }

@@ -10,7 +10,7 @@ use super::operations::Operations;
 use super::operations::durable;
 use super::operations::files;
 use super::output::Output;
-use super::program::Watched;
+use super::program::WatchedProgram;
 use super::records::Records;
 use super::room::Guard;
 use super::waiters::Waiters;
@@ -171,7 +171,7 @@ impl Keeper {
             operations: Operations::default(),
             family: FamilyLinks::default(),
             guard: Guard::default(),
-            program: Watched::default(),
+            program: WatchedProgram::default(),
             busy_polling: BusyPolling::new(),
             news: Vec::new(),
             lifecycle: Lifecycle::Starting,

@@ -124,7 +124,7 @@ impl Live {
             Release::Free
         };
         match release {
-            Release::Awaited => self.leaving.push_back(terminal),
+            Release::Pending => self.leaving.push_back(terminal),
             Release::Free => terminal.close(reactor),
         }
     }

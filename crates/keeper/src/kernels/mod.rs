@@ -73,7 +73,7 @@ pub(crate) enum Release {
     /// The kernel does not use it.
     Free,
     /// The kernel will report when the terminal may hang up.
-    Awaited,
+    Pending,
 }
 
 /// Where a run reads from.

@@ -88,7 +88,7 @@ pub(super) struct Scripted {
     orders: OwnedFd,
     lines: Lines,
     secrets: Secrets,
-    keeping: Keeping,
+    secret_place: SecretPlace,
     current: Option<Current>,
     /// The secret of the run before: its report may come twice.
     former: Option<Secret>,
@@ -107,7 +107,7 @@ struct Current {
 
 /// Where the secret of a run is while user code runs; see `secret.rs`.
 #[derive(Debug)]
-enum Keeping {
+enum SecretPlace {
     /// In this pipe, from which the driver reads it when the run is done: in Python, user
     /// code can find everything that the driver has.
     Pipe(OwnedFd),
@@ -238,10 +238,10 @@ impl Scripted {
             let _ = std::fs::remove_file(&link);
             std::fs::hard_link(directory.join(fifo), link)?;
         }
-        let keeping = if language == Language::Python {
-            Keeping::Pipe(make_orders(&directory.join("n"), pipe_access)?)
+        let secret_place = if language == Language::Python {
+            SecretPlace::Pipe(make_orders(&directory.join("n"), pipe_access)?)
         } else {
-            Keeping::Driver
+            SecretPlace::Driver
         };
         let mut args: Vec<std::ffi::OsString> = flags.iter().map(Into::into).collect();
         args.push(directory.join(files[0].0).into());
@@ -253,7 +253,7 @@ impl Scripted {
             orders,
             lines: Lines::of_at_most(LONGEST_REPORT),
             secrets: Secrets::default(),
-            keeping,
+            secret_place,
             current: None,
             former: None,
             capturing: std::collections::VecDeque::new(),
@@ -359,7 +359,9 @@ impl Kernel for Scripted {
     /// Asks for the report again. A report without the secret may come from the driver
     /// itself, if another process has taken the secret from its pipe.
     fn ask_again(&self) {
-        let (Keeping::Pipe(pipe), Some(current)) = (&self.keeping, &self.current) else { return };
+        let (SecretPlace::Pipe(pipe), Some(current)) = (&self.secret_place, &self.current) else {
+            return;
+        };
         if rustix::io::ioctl_fionread(pipe) == Ok(0) {
             let _ = write_orders(pipe, current.secret.as_bytes());
             let _ = self.order(&json!({"op": "again"}));
@@ -367,9 +369,9 @@ impl Kernel for Scripted {
     }
 
     fn pipes(&mut self) -> Vec<&mut OwnedFd> {
-        let secrets = match &mut self.keeping {
-            Keeping::Pipe(pipe) => Some(pipe),
-            Keeping::Driver => None,
+        let secrets = match &mut self.secret_place {
+            SecretPlace::Pipe(pipe) => Some(pipe),
+            SecretPlace::Driver => None,
         };
         [&mut self.orders].into_iter().chain(secrets).collect()
     }
@@ -378,7 +380,7 @@ impl Kernel for Scripted {
         install(&self.directory, self.driver)?;
         let mut named = Vec::new();
         named.extend(name_orders_again(&self.directory.join("ctl"), &self.orders, pipe_access)?);
-        if let Keeping::Pipe(pipe) = &self.keeping {
+        if let SecretPlace::Pipe(pipe) = &self.secret_place {
             named.extend(name_orders_again(&self.directory.join("n"), pipe, pipe_access)?);
         }
         let rep = self.directory.join("rep");
@@ -405,12 +407,12 @@ impl Kernel for Scripted {
         };
         let terminal = order.terminal.map(|terminal| Path::new(terminal.path));
         let secret = self.secrets.next()?;
-        let inline = match &self.keeping {
-            Keeping::Pipe(pipe) => {
+        let inline = match &self.secret_place {
+            SecretPlace::Pipe(pipe) => {
                 write_orders(pipe, secret.as_bytes())?;
                 None
             }
-            Keeping::Driver => Some(&secret),
+            SecretPlace::Driver => Some(&secret),
         };
         self.order(&RunOrder {
             op: "run",
@@ -447,7 +449,7 @@ impl Kernel for Scripted {
 
     fn release(&mut self) -> io::Result<Release> {
         self.order(&json!({"op": "release"}))?;
-        Ok(Release::Awaited)
+        Ok(Release::Pending)
     }
 
     fn released(&mut self) -> io::Result<()> {

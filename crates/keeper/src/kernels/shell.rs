@@ -59,7 +59,7 @@ mod trigger;
 mod view;
 mod zsh;
 
-use background::{Asking, Background, JobQuestions, Starts};
+use background::{Background, JobQuestions, PendingQuestions, StartedJobs};
 use builtin_calls::{BuiltinCalls, Probe};
 use captures::Captures;
 pub(super) use captures::Listed;
@@ -147,9 +147,9 @@ struct Current {
     pressed: bool,
     reported: Option<i32>,
     /// The jobs that its text starts.
-    starts: Starts,
+    starts: StartedJobs,
     /// Pending questions about them.
-    asking: Asking,
+    pending_questions: PendingQuestions,
 }
 
 /// How a run's streams are put in place.
@@ -272,7 +272,7 @@ impl Kernel for Shell {
             pressed: false,
             reported: None,
             starts,
-            asking: Asking::Nothing,
+            pending_questions: PendingQuestions::Nothing,
         });
         Ok(())
     }
@@ -281,7 +281,9 @@ impl Kernel for Shell {
         let Some(current) = &mut self.current else { return Ok(()) };
         current.pressed |= who == SignalTarget::Kernel;
         // The questions about jobs may be discarded too.
-        if let Asking::About(_) | Asking::AboutAtLast(_) = std::mem::take(&mut current.asking) {
+        if let PendingQuestions::About(_) | PendingQuestions::AboutAtLast(_) =
+            std::mem::take(&mut current.pending_questions)
+        {
             current.awaits_done = true;
         }
         let (form, lists_traps) = (current.form, current.lists_traps);

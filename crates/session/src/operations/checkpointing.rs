@@ -82,7 +82,7 @@ impl Operations {
         }
         let files = self.checkpoints.get(point).map(|checkpoint| &checkpoint.files);
         let patience = match files {
-            Some(Files::Coming(_)) => FILES_PATIENCE,
+            Some(Files::Pending(_)) => FILES_PATIENCE,
             Some(Files::None | Files::Taken(..) | Files::Failed(_)) | None => COPY_PATIENCE,
         };
         Progress::Waiting(Stage::Checkpointing(checkpointing), Patience(patience))
@@ -96,15 +96,15 @@ impl Operations {
         let Some(checkpoint) = self.checkpoints.get(point) else {
             return Err(Failure::new(Code::CheckpointLost, "the checkpoint is gone"));
         };
-        let mut is_coming = match &checkpoint.files {
+        let mut is_pending = match &checkpoint.files {
             Files::Failed(failure) => return Err(failure.clone()),
-            Files::Coming(_) => true,
+            Files::Pending(_) => true,
             Files::None | Files::Taken(..) => false,
         };
         let images = self.checkpoints.images();
         for image in checkpoint.images.values().filter_map(|id| images.get(*id)) {
             match &image.form {
-                Form::Coming(_) => is_coming = true,
+                Form::Pending(_) => is_pending = true,
                 Form::Process | Form::Written => {}
                 Form::Lost(why) => {
                     let message = format!("the state of {}: {why}", image.language);
@@ -112,9 +112,9 @@ impl Operations {
                 }
             }
         }
-        if is_coming && is_over {
+        if is_pending && is_over {
             return Err(Failure::new(Code::ForkFailed, "it took too long"));
         }
-        Ok(!is_coming)
+        Ok(!is_pending)
     }
 }

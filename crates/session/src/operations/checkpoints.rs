@@ -31,7 +31,7 @@ pub struct Checkpoint {
 pub enum Files {
     None,
     /// They are being taken.
-    Coming(FilesId),
+    Pending(FilesId),
     Taken(FilesId, FilesView),
     /// They could not be taken.
     Failed(Failure),
@@ -202,14 +202,14 @@ impl Checkpoints {
     /// Returns whether the image of a kernel in a checkpoint is pending.
     pub(crate) fn is_coming_in(&self, point: PointId, language: Language) -> bool {
         let image = self.get(point).and_then(|checkpoint| checkpoint.images.get(&language));
-        image.is_some_and(|id| self.images.is_coming(*id))
+        image.is_some_and(|id| self.images.is_pending(*id))
     }
 
     /// Orders the files of a checkpoint.
     pub(crate) fn take_files(&mut self, point: PointId, context: &mut Context<'_>) -> FilesId {
         let files = self.next_files();
         if let Some(checkpoint) = self.by_point.get_mut(&point) {
-            checkpoint.files = Files::Coming(files);
+            checkpoint.files = Files::Pending(files);
         }
         context.task(Task::TakeFiles { files });
         files
@@ -223,7 +223,7 @@ impl Checkpoints {
         context: &mut Context<'_>,
     ) {
         let mut all = self.by_point.values_mut();
-        let Some(checkpoint) = all.find(|checkpoint| checkpoint.files == Files::Coming(files))
+        let Some(checkpoint) = all.find(|checkpoint| checkpoint.files == Files::Pending(files))
         else {
             // Its checkpoint was removed meanwhile.
             self.dropped_trees += 1;
@@ -275,8 +275,8 @@ impl Checkpoints {
             };
             left.extend(image.left.iter().cloned());
             let carried = match &image.form {
-                Form::Process | Form::Coming(ImageMethod::Copy) => Carried::Live,
-                Form::Coming(ImageMethod::Dump | ImageMethod::Capture) | Form::Written => {
+                Form::Process | Form::Pending(ImageMethod::Copy) => Carried::Live,
+                Form::Pending(ImageMethod::Dump | ImageMethod::Capture) | Form::Written => {
                     Carried::Saved
                 }
                 Form::Lost(why) => {
@@ -298,7 +298,7 @@ impl Checkpoints {
                 left.push(LeftBehind { language: None, name, reason });
                 None
             }
-            Files::None | Files::Coming(_) => None,
+            Files::None | Files::Pending(_) => None,
         };
         Some(Description { kernels, files, left })
     }
@@ -321,7 +321,7 @@ impl Checkpoints {
     pub(crate) fn forget(&mut self, gone: &[PointId]) {
         for id in gone {
             if let Some(checkpoint) = self.by_point.remove(id)
-                && let Files::Taken(..) | Files::Coming(_) = checkpoint.files
+                && let Files::Taken(..) | Files::Pending(_) = checkpoint.files
             {
                 self.dropped_trees += 1;
             }
@@ -353,13 +353,13 @@ impl Checkpoints {
     pub(crate) fn sweep(&mut self, is_at_once: bool, context: &mut Context<'_>) {
         let enough = if is_at_once { 1 } else { SWEEP_AFTER };
         // A tree that is being taken is not known yet.
-        let is_taking = self.by_point.values().any(|c| matches!(c.files, Files::Coming(_)));
+        let is_taking = self.by_point.values().any(|c| matches!(c.files, Files::Pending(_)));
         if self.dropped_trees < enough || is_taking {
             return;
         }
         let keep = self.by_point.values().filter_map(|checkpoint| match &checkpoint.files {
             Files::Taken(files, _) => Some(*files),
-            Files::None | Files::Coming(_) | Files::Failed(_) => None,
+            Files::None | Files::Pending(_) | Files::Failed(_) => None,
         });
         let keep = keep.collect();
         self.dropped_trees = 0;

@@ -40,7 +40,7 @@ pub enum Event {
     },
     /// The client that asked is gone. An operation that has not begun will not; a save is
     /// cancelled.
-    Left {
+    ClientGone {
         request: RequestId,
     },
 

@@ -46,7 +46,7 @@ impl Operations {
             }
             // Some may have been ordered a moment ago, from kernels that a rewind replaces.
             Order::Rewind(_) | Order::Drop(_) => {
-                images = self.checkpoints.images().coming();
+                images = self.checkpoints.images().pending();
                 patience = COPY_PATIENCE;
             }
         }
@@ -54,7 +54,7 @@ impl Operations {
     }
 
     pub(crate) fn is_gathered(&self, gathering: &Gathering) -> bool {
-        let is_coming = |id: &ImageId| self.checkpoints.images().is_coming(*id);
-        gathering.missing.is_empty() && !gathering.images.iter().any(is_coming)
+        let is_pending = |id: &ImageId| self.checkpoints.images().is_pending(*id);
+        gathering.missing.is_empty() && !gathering.images.iter().any(is_pending)
     }
 }

@@ -1,9 +1,9 @@
 //! Images: states of kernels at some time, and their life cycle.
 //!
 //! ```text
-//!  Copy  (Python) ─► Coming ─► Process ─┐
-//!  Dump  (Node) ───► Coming ─► Written ─┼─► Lost, with a reason
-//!  Keep  (shells) ─► Coming ─► Written ─┘
+//!  Copy  (Python) ─► Pending ─► Process ─┐
+//!  Dump  (Node) ───► Pending ─► Written ─┼─► Lost, with a reason
+//!  Keep  (shells) ─► Pending ─► Written ─┘
 //! ```
 //!
 //! An image that shows the current state of a kernel is reused. The driver has the contents
@@ -30,7 +30,7 @@ pub struct Image {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Ordered, and not there yet.
-    Coming(ImageMethod),
+    Pending(ImageMethod),
     /// A copy of the process, which waits.
     Process,
     Written,
@@ -66,12 +66,12 @@ impl Images {
     }
 
     /// Returns whether an image is pending.
-    pub(crate) fn is_coming(&self, id: ImageId) -> bool {
-        self.get(id).is_some_and(|image| matches!(image.form, Form::Coming(_)))
+    pub(crate) fn is_pending(&self, id: ImageId) -> bool {
+        self.get(id).is_some_and(|image| matches!(image.form, Form::Pending(_)))
     }
 
-    pub(crate) fn coming(&self) -> Vec<ImageId> {
-        self.images.keys().copied().filter(|id| self.is_coming(*id)).collect()
+    pub(crate) fn pending(&self) -> Vec<ImageId> {
+        self.images.keys().copied().filter(|id| self.is_pending(*id)).collect()
     }
 
     pub(crate) fn is_newest(&self, id: ImageId) -> bool {
@@ -103,17 +103,17 @@ impl Images {
         let form = match language {
             Language::Python => {
                 context.task(Task::Copy { image, language });
-                Form::Coming(ImageMethod::Copy)
+                Form::Pending(ImageMethod::Copy)
             }
             Language::Node => {
                 context.task(Task::Dump { image, language });
-                Form::Coming(ImageMethod::Dump)
+                Form::Pending(ImageMethod::Dump)
             }
             Language::Bash | Language::Sh | Language::Zsh => {
                 context.task(Task::Keep { image, language, as_of });
                 let is_there = context.core.is_captured(language)
                     || self.captured.get(&language) == Some(&as_of);
-                if is_there { Form::Written } else { Form::Coming(ImageMethod::Capture) }
+                if is_there { Form::Written } else { Form::Pending(ImageMethod::Capture) }
             }
         };
         self.newest.insert(language, (epoch, image));
@@ -151,10 +151,10 @@ impl Images {
             return;
         };
         image.form = match image.form {
-            Form::Coming(ImageMethod::Copy) => Form::Process,
-            Form::Coming(ImageMethod::Dump) => Form::Written,
+            Form::Pending(ImageMethod::Copy) => Form::Process,
+            Form::Pending(ImageMethod::Dump) => Form::Written,
             // A capture completes it, or the event is late.
-            Form::Coming(ImageMethod::Capture) | Form::Process | Form::Written | Form::Lost(_) => {
+            Form::Pending(ImageMethod::Capture) | Form::Process | Form::Written | Form::Lost(_) => {
                 return;
             }
         };
@@ -167,7 +167,7 @@ impl Images {
             return;
         };
         match image.form {
-            Form::Coming(_) | Form::Process => {
+            Form::Pending(_) | Form::Process => {
                 image.form = Form::Lost(why);
                 context.task(Task::Release { image: id });
             }
@@ -179,14 +179,14 @@ impl Images {
         self.captured.insert(language, as_of);
         for image in self.images.values_mut() {
             let is_it = image.language == language && image.as_of == as_of;
-            if is_it && image.form == Form::Coming(ImageMethod::Capture) {
+            if is_it && image.form == Form::Pending(ImageMethod::Capture) {
                 image.form = Form::Written;
             }
         }
     }
 
     pub(crate) fn not_captured(&mut self, language: Language, context: &mut Context<'_>) {
-        let is_it = |image: &Image| image.form == Form::Coming(ImageMethod::Capture);
+        let is_it = |image: &Image| image.form == Form::Pending(ImageMethod::Capture);
         self.lose_all(language, is_it, "it could not be written down", context);
     }
 
@@ -200,9 +200,9 @@ impl Images {
         let is_it = |image: &Image| {
             image.epoch == epoch
                 && match image.form {
-                    Form::Coming(ImageMethod::Dump | ImageMethod::Capture) => true,
+                    Form::Pending(ImageMethod::Dump | ImageMethod::Capture) => true,
                     // A copy that it has made exists, though it has not reported yet.
-                    Form::Coming(ImageMethod::Copy) => copies == Copies::Lost,
+                    Form::Pending(ImageMethod::Copy) => copies == Copies::Lost,
                     Form::Process | Form::Written | Form::Lost(_) => false,
                 }
         };
@@ -234,7 +234,7 @@ impl Images {
         for image in gone {
             // A lost image was released when it was lost.
             match self.images.remove(&image).map(|image| image.form) {
-                Some(Form::Coming(_) | Form::Process | Form::Written) => {
+                Some(Form::Pending(_) | Form::Process | Form::Written) => {
                     context.task(Task::Release { image });
                 }
                 Some(Form::Lost(_)) | None => {}

@@ -118,8 +118,8 @@ impl Operations {
             }
             step @ Step::TakingFiles(files) => {
                 let checkpoint = self.checkpoints.get(point);
-                let is_coming = checkpoint.is_some_and(|c| c.files == Files::Coming(files));
-                is_coming.then_some(step)
+                let is_pending = checkpoint.is_some_and(|c| c.files == Files::Pending(files));
+                is_pending.then_some(step)
             }
         }
     }

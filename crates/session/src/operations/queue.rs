@@ -67,7 +67,7 @@ impl Operations {
             }
             Event::Asked { request, order } => self.ask(request, order, context),
             Event::SaveAsked { request, order } => self.saves.ask(request, order, context),
-            Event::Left { request } => {
+            Event::ClientGone { request } => {
                 self.leave(request, context);
                 self.saves.leave(request, context);
             }

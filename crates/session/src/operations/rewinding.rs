@@ -43,7 +43,7 @@ struct Replacement {
 
 #[derive(Debug)]
 enum ReplacementState {
-    Coming,
+    Starting,
     Up,
     Lost(String),
 }
@@ -111,9 +111,9 @@ impl Rewinding {
     // Inputs.
 
     pub(crate) fn copy_up(&mut self, copy: CopyId) {
-        let coming = self.copies.iter_mut().find(|c| c.id == copy);
-        if let Some(coming) = coming.filter(|c| matches!(c.state, ReplacementState::Coming)) {
-            coming.state = ReplacementState::Up;
+        let starting = self.copies.iter_mut().find(|c| c.id == copy);
+        if let Some(starting) = starting.filter(|c| matches!(c.state, ReplacementState::Starting)) {
+            starting.state = ReplacementState::Up;
         }
     }
 
@@ -201,13 +201,14 @@ impl Rewinding {
     fn lost_copy(&self) -> Option<Failure> {
         self.copies.iter().find_map(|copy| match &copy.state {
             ReplacementState::Lost(why) => Some(not_copied(copy.language, why)),
-            ReplacementState::Coming | ReplacementState::Up => None,
+            ReplacementState::Starting | ReplacementState::Up => None,
         })
     }
 
     fn missing_copy(&self) -> Option<Language> {
-        let coming = self.copies.iter().find(|copy| matches!(copy.state, ReplacementState::Coming));
-        coming.map(|copy| copy.language)
+        let starting =
+            self.copies.iter().find(|copy| matches!(copy.state, ReplacementState::Starting));
+        starting.map(|copy| copy.language)
     }
 
     fn waits(self, patience: Tick) -> Progress {
@@ -238,7 +239,7 @@ impl Operations {
         };
         let tree = match self.checkpoints.get(point).map(|checkpoint| &checkpoint.files) {
             Some(Files::Taken(files, _)) if !rewind.keep_files => Some(*files),
-            Some(Files::Taken(..) | Files::None | Files::Coming(_) | Files::Failed(_)) | None => {
+            Some(Files::Taken(..) | Files::None | Files::Pending(_) | Files::Failed(_)) | None => {
                 None
             }
         };
@@ -249,7 +250,7 @@ impl Operations {
             if let (Origin::Image(_), Some(image)) = (origin, image) {
                 let (id, language) = (self.next_copy(), *language);
                 context.task(Task::BringUp { copy: id, language, image });
-                copies.push(Replacement { id, language, state: ReplacementState::Coming });
+                copies.push(Replacement { id, language, state: ReplacementState::Starting });
             }
         }
         let rewinding = Rewinding { point, plan, copies, tree, step: Step::BringingUp };

@@ -197,7 +197,7 @@ impl World {
         if was_waiting {
             self.desk.requests.remove(&request);
         }
-        self.operate(Event::Left { request })
+        self.operate(Event::ClientGone { request })
     }
 
     pub(super) fn operate(&mut self, event: Event) -> Checked {
@@ -250,7 +250,7 @@ impl World {
         let event = match job {
             Job::Image(image) => {
                 let of = self.session.operations().image(image).map(|image| &image.form);
-                if let Some(Form::Coming(sessile_session::operations::ImageMethod::Copy)) = of {
+                if let Some(Form::Pending(sessile_session::operations::ImageMethod::Copy)) = of {
                     self.desk.processes.insert(image);
                 }
                 Event::ImageReady { image, left: Vec::new(), is_restless: at % 3 == 1 }
@@ -434,7 +434,7 @@ fn is_repeatable(event: &Event) -> bool {
         | Event::SaveFailed { .. }
         | Event::SaveWritten { .. }
         | Event::Uploaded { .. }
-        | Event::Left { .. } => true,
+        | Event::ClientGone { .. } => true,
         Event::Asked { .. }
         | Event::SaveAsked { .. }
         | Event::Captured { .. }

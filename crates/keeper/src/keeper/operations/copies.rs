@@ -88,8 +88,8 @@ impl Keeper {
             self.home.pipe_access(),
         )?;
         self.reactor.add(&channel.reports, Source::Copy(language), Interest::Read)?;
-        let coming = PendingCopy { purpose, channel, stdout, stderr };
-        self.operations.images.coming.insert(language, coming);
+        let pending = PendingCopy { purpose, channel, stdout, stderr };
+        self.operations.images.pending_copies.insert(language, pending);
         Ok(directory)
     }
 
@@ -135,10 +135,10 @@ impl Keeper {
 
     /// Reads the reports of a copy that is to become a kernel.
     pub(in super::super) fn read_copy_reports(&mut self, language: Language) {
-        let Some(coming) = self.operations.images.coming.get_mut(&language) else {
+        let Some(pending) = self.operations.images.pending_copies.get_mut(&language) else {
             return;
         };
-        match coming.channel.read(&mut self.output.buffer).pop() {
+        match pending.channel.read(&mut self.output.buffer).pop() {
             Some(CopyEvent::Up(report)) => self.copy_is_up(language, &report),
             Some(CopyEvent::Failed { error, .. }) => self.copy_failed(language, &error),
             Some(CopyEvent::Copied { .. }) | None => {}
@@ -149,7 +149,7 @@ impl Keeper {
         let Some(pid) = self.own_child(report) else {
             return self.copy_failed(language, "it is no process of this keeper");
         };
-        let Some(coming) = self.operations.images.coming.remove(&language) else {
+        let Some(pending) = self.operations.images.pending_copies.remove(&language) else {
             return;
         };
         let PendingCopy {
@@ -157,7 +157,7 @@ impl Keeper {
             channel: Channel { kernel, reports, directory },
             stdout,
             stderr,
-        } = coming;
+        } = pending;
         self.kernels.origins.add_kernel(pid, language);
         if let Some(label) = self.label() {
             label.put_on(pid);
@@ -184,11 +184,11 @@ impl Keeper {
 
     /// Handles the failure of a copy that was to become a kernel.
     pub(in super::super) fn copy_failed(&mut self, language: Language, error: &str) {
-        let Some(coming) = self.operations.images.coming.remove(&language) else {
+        let Some(pending) = self.operations.images.pending_copies.remove(&language) else {
             return;
         };
-        self.close_channel(&coming.channel);
-        match coming.purpose {
+        self.close_channel(&pending.channel);
+        match pending.purpose {
             Purpose::First(epoch) => {
                 let message = format!("the {language} process could not be copied: {error}");
                 let failure = Failure::in_words(Code::KernelUnavailable, message.clone());
@@ -232,11 +232,12 @@ impl Keeper {
     /// Handles the original's report that there is no copy for a directory.
     pub(crate) fn not_copied(&mut self, directory: &str, error: &str) {
         let images = &self.operations.images;
-        if let Some(image) = images.coming_in(directory) {
+        if let Some(image) = images.pending_copy_in(directory) {
             return self.operate(Event::ImageLost { image, why: error.to_owned() });
         }
-        let coming = images.coming.iter().find(|(_, coming)| coming.channel.is_at(directory));
-        if let Some(language) = coming.map(|(language, _)| *language) {
+        let pending =
+            images.pending_copies.iter().find(|(_, pending)| pending.channel.is_at(directory));
+        if let Some(language) = pending.map(|(language, _)| *language) {
             self.copy_failed(language, error);
         }
     }

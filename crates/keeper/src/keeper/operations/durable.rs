@@ -12,7 +12,7 @@ use super::saves::Work;
 use crate::processes;
 use crate::scratch::open_left;
 use crate::source::Source;
-use crate::worker::{Awaited, Progress, Worker};
+use crate::worker::{Priority, Progress, Worker};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
@@ -69,7 +69,7 @@ pub(super) fn kept_dump(
     (saved.comes_back_as_of() == Some(as_of) && path.is_file()).then_some(path)
 }
 
-/// What a worker has kept.
+/// A save in the session directory, made by a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LocalSave {
     as_of: RunNo,
@@ -102,7 +102,7 @@ impl Keeper {
     /// Records the outcome of a save.
     pub(super) fn record_save(&mut self, save: SaveId, place: Place, outcome: Result<(), String>) {
         match (place, outcome) {
-            (Place::Here, Ok(())) => self.save_is_kept(save),
+            (Place::Here, Ok(())) => self.record_local_save(save),
             (Place::Here, Err(why)) => {
                 if let Some(durable) = &mut self.records.metadata.durable {
                     durable.here.error = Some(why);
@@ -124,20 +124,20 @@ impl Keeper {
         let _ = self.write_metadata();
     }
 
-    fn save_is_kept(&mut self, id: SaveId) {
+    fn record_local_save(&mut self, id: SaveId) {
         let current = self.operations.saves.current.as_ref().filter(|save| save.id == id);
-        let Some(Work::Kept(kept)) = current.map(|save| &save.work) else {
+        let Some(Work::SavedLocally(local)) = current.map(|save| &save.work) else {
             return;
         };
         if let Some(durable) = &mut self.records.metadata.durable {
             durable.here = SaveState {
-                as_of_run: Some(kept.as_of),
-                saved_at: Some(kept.saved_at.clone()),
+                as_of_run: Some(local.as_of),
+                saved_at: Some(local.saved_at.clone()),
                 error: None,
             };
-            durable.left = kept.left.iter().take(SHOWN).cloned().collect();
+            durable.left = local.left.iter().take(SHOWN).cloned().collect();
         }
-        for dump in kept.dumps.clone() {
+        for dump in local.dumps.clone() {
             self.adopt(&dump);
         }
         self.home.directory.sweep_kept_dumps();
@@ -180,18 +180,18 @@ impl Keeper {
         let (url, epoch) = (store.url.clone(), store.epoch);
         let saves = &mut self.operations.saves;
         let current = saves.current.as_mut().filter(|current| current.id == save);
-        let Some(Work::Kept(kept)) = current.map(|current| &mut current.work) else {
+        let Some(Work::SavedLocally(local)) = current.map(|current| &mut current.work) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let Some(Ok(file)) = kept.outgoing.take() else {
+        let Some(Ok(file)) = local.outgoing.take() else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let as_of = kept.as_of;
+        let as_of = local.as_of;
         let order = serde_json::json!({
             "url": url, "session_id": session, "as_of_run": as_of, "file": file, "epoch": epoch,
         });
         let work = move || call_uploader(&order.to_string()).unwrap_or_default();
-        let worker = Worker::spawn(&self.reactor, Source::UploadWorker, Awaited::ByNobody, work);
+        let worker = Worker::spawn(&self.reactor, Source::UploadWorker, Priority::Low, work);
         match worker {
             Ok(worker) => {
                 saves.upload = Some(Upload { save, worker, as_of, file });
@@ -263,7 +263,7 @@ impl Keeper {
             "look": {"url": store.url, "session_id": session, "epoch": store.epoch},
         });
         let work = move || call_uploader(&question.to_string()).unwrap_or_default();
-        match Worker::spawn(&self.reactor, Source::LookWorker, Awaited::ByClient, work) {
+        match Worker::spawn(&self.reactor, Source::LookWorker, Priority::Normal, work) {
             Ok(worker) => self.operations.saves.look = Some(worker),
             Err(error) => {
                 let outcome = Err(NotStored::Failed(error.to_string()));

@@ -10,7 +10,7 @@ use super::record;
 use crate::confined::Confined;
 use crate::shortage::of_start;
 use crate::source::{FileJobId, Source};
-use crate::worker::{Awaited, Progress, Worker};
+use crate::worker::{Priority, Progress, Worker};
 use serde::{Deserialize, Serialize};
 use sessile_layer::{UPPER, remember_bases};
 use sessile_protocol::{Code, Failure, FilesView, Language, LeftBehind, RestoredFiles, RunNo};
@@ -171,8 +171,10 @@ impl Keeper {
         let work = move || serde_json::to_vec(&perform(&place, task)).unwrap_or_default();
         let files = &mut self.operations.files;
         let id = FileJobId(files.last + 1);
-        let worker = Worker::spawn(&self.reactor, Source::FileWorker(id), Awaited::ByClient, work)
-            .map_err(|error| of_start(Code::Storage, "the files cannot be looked after", &error))?;
+        let worker = Worker::spawn(&self.reactor, Source::FileWorker(id), Priority::Normal, work)
+            .map_err(|error| {
+            of_start(Code::Storage, "the files cannot be looked after", &error)
+        })?;
         files.last += 1;
         files.jobs.push(FileJob { id, worker, purpose });
         Ok(())

@@ -42,15 +42,15 @@ pub(super) enum Dump {
         path: PathBuf,
         carried: Option<u64>,
     },
-    /// A dump that existed already.
-    Kept(PathBuf),
+    /// A dump that existed before this save.
+    Earlier(PathBuf),
 }
 
 impl Dump {
     /// Returns a file that was made for this save.
     pub(super) fn own_file(&self) -> Option<&Path> {
         match self {
-            Self::None | Self::Kept(_) => None,
+            Self::None | Self::Earlier(_) => None,
             Self::Ordered(path) | Self::Writing { path, .. } | Self::Written { path, .. } => {
                 Some(path)
             }
@@ -60,7 +60,7 @@ impl Dump {
     fn writer(&self) -> Option<Pid> {
         match self {
             Self::Writing { writer, .. } => Some(*writer),
-            Self::None | Self::Ordered(_) | Self::Written { .. } | Self::Kept(_) => None,
+            Self::None | Self::Ordered(_) | Self::Written { .. } | Self::Earlier(_) => None,
         }
     }
 }
@@ -83,7 +83,7 @@ impl Gathering {
                 continue;
             };
             let path = saved.dump.as_ref().and_then(|name| directory.dump(name));
-            let dump = path.map_or(Dump::None, Dump::Kept);
+            let dump = path.map_or(Dump::None, Dump::Earlier);
             let gathered = Gathered { as_of, epoch: None, state: Some(saved), dump };
             self.kernels.insert(language, gathered);
         }
@@ -124,7 +124,7 @@ impl Gathering {
     pub(super) fn expects(&self, language: Language, path: &Path) -> bool {
         self.kernels.get(&language).is_some_and(|kernel| match &kernel.dump {
             Dump::Ordered(ordered) => ordered == path,
-            Dump::None | Dump::Writing { .. } | Dump::Written { .. } | Dump::Kept(_) => false,
+            Dump::None | Dump::Writing { .. } | Dump::Written { .. } | Dump::Earlier(_) => false,
         })
     }
 

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 pub(in super::super) struct Images {
     contents: BTreeMap<ImageId, Content>,
     /// Copies that are to become kernels and have not reported yet.
-    pub(super) coming: BTreeMap<Language, PendingCopy>,
+    pub(super) pending_copies: BTreeMap<Language, PendingCopy>,
     /// Processes that are to replace kernels.
     pub(super) successors: BTreeMap<Language, (CopyId, Live)>,
     /// States that were captured last and could not be written to the file.
@@ -40,7 +40,7 @@ pub(super) enum Content {
     /// The state is being written to this file.
     Dumping(PathBuf),
     /// The capture of that language as of that run, still to come.
-    Awaited(Language, RunNo),
+    PendingCapture(Language, RunNo),
     /// The current state of that language in state.json.
     Current(Language),
     Saved(Box<SavedKernel>),
@@ -65,7 +65,7 @@ impl Images {
 
     /// Returns the image whose copy takes orders in that directory and has not reported
     /// yet.
-    pub(super) fn coming_in(&self, directory: &str) -> Option<ImageId> {
+    pub(super) fn pending_copy_in(&self, directory: &str) -> Option<ImageId> {
         let is_it = |content: &Content| matches!(content, Content::PendingCopy(channel) if channel.is_at(directory));
         self.contents.iter().find(|(_, content)| is_it(content)).map(|(id, _)| *id)
     }
@@ -76,7 +76,7 @@ impl Images {
         self.contents.iter().find(|(_, content)| is_it(content)).map(|(id, _)| *id)
     }
 
-    pub(in super::super) fn are_copies_coming(&self) -> bool {
+    pub(in super::super) fn are_copies_pending(&self) -> bool {
         self.contents.values().any(|content| matches!(content, Content::PendingCopy(_)))
     }
 }
@@ -190,7 +190,7 @@ impl Keeper {
                 Content::Current(language)
             }
             Some(saved) => Content::Saved(Box::new(saved.clone())),
-            None => Content::Awaited(language, as_of),
+            None => Content::PendingCapture(language, as_of),
         };
         self.operations.images.put(image, content);
     }
@@ -207,7 +207,8 @@ impl Keeper {
     /// Notes that a kernel's state has been written to the file.
     pub(in super::super) fn has_captured(&mut self, language: Language, as_of: RunNo) {
         for content in self.operations.images.contents.values_mut() {
-            if matches!(content, Content::Awaited(of, run) if (*of, *run) == (language, as_of)) {
+            if matches!(content, Content::PendingCapture(of, run) if (*of, *run) == (language, as_of))
+            {
                 *content = Content::Current(language);
             }
         }
@@ -218,7 +219,8 @@ impl Keeper {
     pub(in super::super) fn has_captured_aside(&mut self, saved: &SavedKernel, language: Language) {
         let as_of = saved.as_of_run;
         for content in self.operations.images.contents.values_mut() {
-            if matches!(content, Content::Awaited(of, run) if (*of, *run) == (language, as_of)) {
+            if matches!(content, Content::PendingCapture(of, run) if (*of, *run) == (language, as_of))
+            {
                 *content = Content::Saved(Box::new(saved.clone()));
             }
         }
@@ -251,7 +253,7 @@ impl Keeper {
 
     /// Whether there is a process that may be a copy which has not reported yet.
     fn may_have_copies(&self) -> bool {
-        self.operations.images.are_copies_coming()
+        self.operations.images.are_copies_pending()
             && self.own_children().iter().any(|pid| !self.is_known(*pid))
     }
 
@@ -272,7 +274,7 @@ impl Keeper {
     /// Has a process made from an image. The image stays as it is.
     pub(super) fn bring_up(&mut self, copy: CopyId, language: Language, image: ImageId) {
         if let Err(error) = self.try_bring_up(copy, language, image) {
-            self.operations.images.coming.remove(&language);
+            self.operations.images.pending_copies.remove(&language);
             self.operate(Event::CopyLost { copy, why: error.to_string() });
         }
     }
@@ -285,7 +287,7 @@ impl Keeper {
             Some(
                 Content::PendingCopy(_)
                 | Content::Dumping(_)
-                | Content::Awaited(..)
+                | Content::PendingCapture(..)
                 | Content::Current(_)
                 | Content::Saved(_),
             )
@@ -300,8 +302,8 @@ impl Keeper {
             Purpose::First(_) => false,
             Purpose::Successor(copy) => copies.contains(&copy),
         };
-        let coming = images.coming.iter().filter(|(_, coming)| is_one(coming.purpose));
-        let coming: Vec<Language> = coming.map(|(language, _)| *language).collect();
+        let pending = images.pending_copies.iter().filter(|(_, pending)| is_one(pending.purpose));
+        let pending: Vec<Language> = pending.map(|(language, _)| *language).collect();
         images.successors.retain(|_, (copy, live)| {
             let is_kept = !copies.contains(copy);
             if !is_kept {
@@ -310,9 +312,9 @@ impl Keeper {
             }
             is_kept
         });
-        for language in coming {
-            if let Some(coming) = self.operations.images.coming.remove(&language) {
-                self.close_channel(&coming.channel);
+        for language in pending {
+            if let Some(pending) = self.operations.images.pending_copies.remove(&language) {
+                self.close_channel(&pending.channel);
             }
         }
     }
@@ -333,7 +335,7 @@ impl Keeper {
                     let _ = std::fs::remove_file(dump);
                 }
             }
-            Some(Content::Awaited(..) | Content::Current(_)) | None => {}
+            Some(Content::PendingCapture(..) | Content::Current(_)) | None => {}
         }
     }
 

@@ -76,7 +76,7 @@ impl Keeper {
 
     /// Withdraws a request whose client is gone.
     pub(super) fn withdraw_operation(&mut self, ticket: WaiterId) {
-        self.operate(Event::Left { request: RequestId(ticket.0) });
+        self.operate(Event::ClientGone { request: RequestId(ticket.0) });
     }
 
     pub(super) fn task(&mut self, task: Task) {

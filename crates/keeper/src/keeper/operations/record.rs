@@ -106,7 +106,7 @@ impl Keeper {
                     Content::PendingCopy(_)
                     | Content::Dumping(_)
                     | Content::Process(..)
-                    | Content::Awaited(..),
+                    | Content::PendingCapture(..),
                 )
                 | None => None,
             };
@@ -115,7 +115,7 @@ impl Keeper {
         });
         let files = match &checkpoint.files {
             Files::Taken(files, _) => self.operations.files.tree(*files).cloned(),
-            Files::None | Files::Coming(_) | Files::Failed(_) => None,
+            Files::None | Files::Pending(_) | Files::Failed(_) => None,
         };
         Some(Recorded {
             name: point.name.clone(),

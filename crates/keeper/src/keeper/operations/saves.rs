@@ -12,7 +12,7 @@ use crate::kernels::DumpOutcome;
 use crate::processes;
 use crate::shortage::{of_scratch, of_start};
 use crate::source::Source;
-use crate::worker::{Awaited, Progress, Worker, lower_priority};
+use crate::worker::{Priority, Progress, Worker, lower_priority};
 use rustix::process::{Pid, Signal};
 use sessile_protocol::{Code, Failure, Language, LeftBehind, RunNo};
 use sessile_session::Epoch;
@@ -49,8 +49,8 @@ pub(super) struct Save {
 pub(super) enum Work {
     Gathering,
     Writing(Worker),
-    /// A worker has kept it for a durable session.
-    Kept(Box<LocalSave>),
+    /// A worker has saved it in the session directory, for a durable session.
+    SavedLocally(Box<LocalSave>),
     Done,
 }
 
@@ -61,7 +61,7 @@ impl Saves {
         let works = self.current.as_ref().is_some_and(|save| match &save.work {
             Work::Gathering => save.gathering.has_writer(pid),
             Work::Writing(worker) => worker.pid() == pid,
-            Work::Kept(_) | Work::Done => false,
+            Work::SavedLocally(_) | Work::Done => false,
         });
         let looks = self.look.as_ref().is_some_and(|worker| worker.pid() == pid);
         uploads || looks || works
@@ -72,7 +72,7 @@ impl Saves {
         let save = self.current.as_mut()?;
         match save.work {
             Work::Gathering => Some((save.id, &mut save.gathering)),
-            Work::Writing(_) | Work::Kept(_) | Work::Done => None,
+            Work::Writing(_) | Work::SavedLocally(_) | Work::Done => None,
         }
     }
 
@@ -155,12 +155,12 @@ impl Keeper {
         gathering.add_without_process(state.clone().unwrap_or_default(), &directory, is_live);
         let mut news = Vec::new();
         for (language, epoch, as_of) in kernels.iter().copied() {
-            let kept = match target {
+            let earlier = match target {
                 Target::Here { .. } => kept_dump(&directory, state.as_ref(), language, as_of),
                 Target::File { .. } => None,
             };
-            let dump = match kept {
-                Some(path) => Dump::Kept(path),
+            let dump = match earlier {
+                Some(path) => Dump::Earlier(path),
                 None if language.is_shell() => Dump::None,
                 None => match self.order_dump(language) {
                     Ok(Some(path)) => Dump::Ordered(path),
@@ -176,7 +176,7 @@ impl Keeper {
                 },
             };
             match dump {
-                Dump::None | Dump::Kept(_) => {
+                Dump::None | Dump::Earlier(_) => {
                     news.push(Event::SaveGathered { save, language, part: Part::Dump });
                 }
                 Dump::Ordered(_) | Dump::Writing { .. } | Dump::Written { .. } => {}
@@ -258,9 +258,9 @@ impl Keeper {
         let contents = self.contents(id).ok_or(io::ErrorKind::NotFound)?;
         let save = self.operations.saves.current.as_mut().ok_or(io::ErrorKind::NotFound)?;
         let target = save.target.clone();
-        let awaited = match target {
-            Target::Here { .. } => Awaited::ByNobody,
-            Target::File { .. } => Awaited::ByClient,
+        let priority = match target {
+            Target::Here { .. } => Priority::Low,
+            Target::File { .. } => Priority::Normal,
         };
         let outgoing = match target {
             Target::Here { for_store: true } => {
@@ -275,7 +275,7 @@ impl Keeper {
             };
             answer.unwrap_or_default()
         };
-        let worker = Worker::spawn(&self.reactor, Source::SaveWorker, awaited, work)?;
+        let worker = Worker::spawn(&self.reactor, Source::SaveWorker, priority, work)?;
         save.work = Work::Writing(worker);
         Ok(())
     }
@@ -286,7 +286,7 @@ impl Keeper {
         let kernels = save.gathering.kernels.iter().filter_map(|(language, kernel)| {
             let (dump, carried) = match &kernel.dump {
                 Dump::Written { path, carried } => (Some((path, Origin::ThisSave)), *carried),
-                Dump::Kept(path) => (Some((path, Origin::Before)), None),
+                Dump::Earlier(path) => (Some((path, Origin::Before)), None),
                 Dump::None | Dump::Ordered(_) | Dump::Writing { .. } => (None, None),
             };
             let live = self.kernels.live.get(language);
@@ -333,9 +333,9 @@ impl Keeper {
         let (work, saved) = match save.target {
             Target::File { .. } => (work, understood(&answer).map(Saved::File)),
             Target::Here { .. } => match understood::<Box<LocalSave>>(&answer) {
-                Ok(kept) => {
-                    let outgoing = kept.outgoing.clone().map(|file| file.map(|_| ()));
-                    (Work::Kept(kept), Ok(Saved::Here { outgoing }))
+                Ok(local) => {
+                    let outgoing = local.outgoing.clone().map(|file| file.map(|_| ()));
+                    (Work::SavedLocally(local), Ok(Saved::Here { outgoing }))
                 }
                 Err(failure) => (work, Err(failure)),
             },
@@ -355,7 +355,7 @@ impl Keeper {
         match save.work {
             Work::Gathering | Work::Done => {}
             Work::Writing(worker) => worker.kill(),
-            Work::Kept(kept) => kept.clear_away(),
+            Work::SavedLocally(local) => local.clear_away(),
         }
         save.gathering.clear_away();
     }

@@ -55,10 +55,10 @@ impl Bench {
         output.take_current(STDOUT, kernels, runs, &mut context)
     }
 
-    fn take_left(&mut self, id: LeftPipeId) -> Option<RunNo> {
+    fn take_background(&mut self, id: BackgroundPipeId) -> Option<RunNo> {
         let Self { reactor, deadlines, runs, output, clock, .. } = self;
         let mut context = Context { reactor, deadlines, clock: *clock };
-        output.take_left(id, runs, &mut context)
+        output.take_background(id, runs, &mut context)
     }
 
     fn finish(&mut self) {
@@ -89,7 +89,7 @@ fn what_is_written_is_read_and_a_run_that_nobody_holds_is_closed() {
     drop(writer);
     bench.finish();
     assert_eq!(bench.written(), b"one two");
-    assert_eq!((bench.runs[&RUN].open_streams, bench.output.left().count()), (0, 0));
+    assert_eq!((bench.runs[&RUN].open_streams, bench.output.background_pipes().count()), (0, 0));
     assert_eq!(bench.again(), []);
 }
 
@@ -100,17 +100,17 @@ fn a_pipe_that_something_holds_stays_with_its_run() {
     writer.write_all(b"before ").unwrap();
     bench.finish();
     assert_eq!(bench.runs[&RUN].open_streams, 1);
-    let id = LeftPipeId(1);
-    assert_eq!(bench.again(), [Source::Pipe(Pipe::Left(id))]);
-    assert_eq!(bench.take_left(id), None, "there is nothing new");
+    let id = BackgroundPipeId(1);
+    assert_eq!(bench.again(), [Source::Pipe(Pipe::Background(id))]);
+    assert_eq!(bench.take_background(id), None, "there is nothing new");
     writer.write_all(b"after").unwrap();
     bench.open().write_all(b"of the next run").unwrap();
-    assert_eq!(bench.take_left(id), Some(RUN));
+    assert_eq!(bench.take_background(id), Some(RUN));
     assert_eq!(bench.written(), b"before after");
     drop(writer);
-    assert_eq!(bench.take_left(id), Some(RUN));
+    assert_eq!(bench.take_background(id), Some(RUN));
     assert_eq!(bench.runs[&RUN].open_streams, 0);
-    assert_eq!(bench.take_left(id), None, "it is gone");
+    assert_eq!(bench.take_background(id), None, "it is gone");
 }
 
 #[test]

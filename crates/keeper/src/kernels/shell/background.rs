@@ -35,9 +35,9 @@ pub(super) struct Background {
     /// `$!`, as it was last reported.
     last: Option<u32>,
     /// Jobs that lived when they were last asked about.
-    watched: Vec<Watched>,
+    watched: Vec<WatchedJob>,
     /// Reports to put before the next ones.
-    pub(super) told: Vec<Report>,
+    pub(super) reports: Vec<Report>,
     pub(super) functions: Functions,
     /// The user has stored a job's pid, or uses `%1`.
     keeps_numbers: bool,
@@ -46,7 +46,7 @@ pub(super) struct Background {
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedJob {
     pid: u32,
     run: RunNo,
     command: Option<String>,
@@ -89,7 +89,7 @@ impl Functions {
 
 /// The jobs that a text starts, as far as it shows.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Starts {
+pub(super) enum StartedJobs {
     #[default]
     Nothing,
     /// The shell reports them itself, at its terminal.
@@ -102,7 +102,7 @@ pub(super) enum Starts {
 
 /// Pending questions about jobs after the current run.
 #[derive(Debug, Default)]
-pub(super) enum Asking {
+pub(super) enum PendingQuestions {
     #[default]
     Nothing,
     /// About the state of these jobs.
@@ -162,13 +162,13 @@ impl Shell {
     fn lists_jobs(&self) -> bool {
         match self.dialect.status_of("") {
             Status::Asked { .. } | Status::AskedIfKnown { .. } => false,
-            Status::Untold => !self.background.keeps_numbers,
+            Status::Unavailable => !self.background.keeps_numbers,
         }
     }
 
     /// Returns the jobs that a text may start. With a terminal the shell reports them
     /// itself.
-    pub(super) fn starts(&mut self, order: &Order<'_>) -> Starts {
+    pub(super) fn starts(&mut self, order: &Order<'_>) -> StartedJobs {
         let text = order.text;
         let starts = starts_jobs(text);
         let substitutes = self.dialect.substitutes_processes() && substitutes(text);
@@ -179,47 +179,53 @@ impl Shell {
             self.background.functions = self.background.functions.max(found);
         }
         if order.terminal.is_some() {
-            return Starts::Shown;
+            return StartedJobs::Shown;
         }
         let is_doubtful = substitutes || self.background.functions == Functions::Substitute;
         let names = if starts { job_name::names(text) } else { Names::default() };
         let calls = self.background.functions == Functions::StartJobs
             || (!self.dialect.substitutes_processes() && sources_files(text));
         match (starts, is_doubtful) {
-            (true, true) => Starts::One(names),
-            (true, false) if names.is_only_one() => Starts::One(names),
-            (true, false) => Starts::Many { names, floor: order.floor.read() },
-            (false, false) if calls => Starts::Many { names, floor: order.floor.read() },
-            (false, _) => Starts::Nothing,
+            (true, true) => StartedJobs::One(names),
+            (true, false) if names.is_only_one() => StartedJobs::One(names),
+            (true, false) => StartedJobs::Many { names, floor: order.floor.read() },
+            (false, false) if calls => StartedJobs::Many { names, floor: order.floor.read() },
+            (false, _) => StartedJobs::Nothing,
         }
     }
 
     /// Handles the `$!` of a run's report: asks about jobs, if the run has started any,
     /// or if a list is the only way to know of earlier ones.
-    pub(super) fn ask_about_jobs(&mut self, last: &str) -> Asking {
+    pub(super) fn ask_about_jobs(&mut self, last: &str) -> PendingQuestions {
         let known = self.background.last;
         let Some(last) = last.parse().ok().filter(|pid: &u32| *pid != 0) else {
-            return Asking::Nothing;
+            return PendingQuestions::Nothing;
         };
         self.background.last = Some(last);
-        let Some(current) = &self.current else { return Asking::Nothing };
+        let Some(current) = &self.current else { return PendingQuestions::Nothing };
         let is_new = Some(last) != known;
         let awaits_list = self.lists_jobs() && !self.background.watched.is_empty();
         let after = match &current.starts {
-            Starts::Shown => return Asking::Nothing,
-            Starts::One(_) if is_new => Some(last - 1),
+            StartedJobs::Shown => return PendingQuestions::Nothing,
+            StartedJobs::One(_) if is_new => Some(last - 1),
             // A pid may be smaller than an earlier one: pids wrap around.
-            Starts::Many { floor, .. } if is_new => {
+            StartedJobs::Many { floor, .. } if is_new => {
                 [known, *floor].into_iter().flatten().filter(|pid| *pid < last).max()
             }
-            Starts::Nothing | Starts::One(_) | Starts::Many { .. } if awaits_list => Some(last),
-            Starts::Nothing | Starts::One(_) | Starts::Many { .. } => return Asking::Nothing,
+            StartedJobs::Nothing | StartedJobs::One(_) | StartedJobs::Many { .. }
+                if awaits_list =>
+            {
+                Some(last)
+            }
+            StartedJobs::Nothing | StartedJobs::One(_) | StartedJobs::Many { .. } => {
+                return PendingQuestions::Nothing;
+            }
         };
         let span = Span { after, last };
         let secret = current.secret.clone();
         match self.send_questions(span, &secret) {
-            Ok(()) => Asking::About(span),
-            Err(_) => Asking::Nothing,
+            Ok(()) => PendingQuestions::About(span),
+            Err(_) => PendingQuestions::Nothing,
         }
     }
 
@@ -257,8 +263,8 @@ impl Shell {
             Status::AskedIfKnown { .. } => {
                 let _ = write!(script, "{list}(\n{}) 9<{dir}/capture || \\:\n", each());
             }
-            Status::Untold if self.lists_jobs() => script += &list,
-            Status::Untold => {
+            Status::Unavailable if self.lists_jobs() => script += &list,
+            Status::Unavailable => {
                 let _ = writeln!(
                     script,
                     "if {prefix}kill -0 {last}; then {echo} '= {last} -'; else {echo} '= {last} ?'; fi"
@@ -288,12 +294,12 @@ impl Shell {
         let new: Vec<Found> = found.iter().copied().filter(is_new).collect();
         let pids: Vec<u32> = new.iter().map(|job| job.pid).collect();
         let commands = match &current.starts {
-            Starts::Nothing | Starts::Shown => vec![None; pids.len()],
-            Starts::One(names) | Starts::Many { names, .. } => names.of(&pids, span.last),
+            StartedJobs::Nothing | StartedJobs::Shown => vec![None; pids.len()],
+            StartedJobs::One(names) | StartedJobs::Many { names, .. } => names.of(&pids, span.last),
         };
         self.tell_watched(&found);
         for (Found { pid, state }, command) in new.into_iter().zip(commands) {
-            let job = Watched { pid, run, command };
+            let job = WatchedJob { pid, run, command };
             match state {
                 State::Ended(exit_code) => self.tell_job(job, exit_code),
                 State::Lives => {
@@ -318,11 +324,11 @@ impl Shell {
         }
     }
 
-    fn tell_job(&mut self, job: Watched, exit_code: Option<i32>) {
-        let Watched { pid, run, command } = job;
+    fn tell_job(&mut self, job: WatchedJob, exit_code: Option<i32>) {
+        let WatchedJob { pid, run, command } = job;
         let exit_code = exit_code.filter(|code| *code != 0 || !self.background.disowns);
         let ended = JobEnded { pid, run, command, exit_code };
-        self.background.told.push(Report::JobEnded(ended));
+        self.background.reports.push(Report::JobEnded(ended));
     }
 
     fn job_status_line(&self, pid: &str, status: &str, secret: &Secret) -> String {
@@ -347,7 +353,7 @@ impl Shell {
             Status::AskedIfKnown { is_known, wait } => {
                 format!("if {is_known}; then {wait} && \\:; {status}; else {}; fi", say("?"))
             }
-            Status::Untold => say("?"),
+            Status::Unavailable => say("?"),
         };
         let ended = self.calls.rewrite(ended);
         format!("if {prefix}kill -0 {pid} 2>/dev/null; then \\:; else {ended}; fi")

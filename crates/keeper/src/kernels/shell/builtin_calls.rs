@@ -5,7 +5,7 @@
 //! of them still work.
 
 use super::Shell;
-use super::background::Asking;
+use super::background::PendingQuestions;
 use super::dialect::Dialect;
 use super::traps::ExitTrap;
 use super::trigger::done_line;
@@ -124,7 +124,7 @@ impl Shell {
             return self.send(&format!("{questions}{}\n", self.ready_line(calls)));
         };
         current.awaits_done = true;
-        current.asking = Asking::Nothing;
+        current.pending_questions = PendingQuestions::Nothing;
         // The line that was to report expanded its words, whatever it did with
         // them, and `$_` is the last one: the very report.
         let report = format!("{} \"$_\" >{}/s", calls.echo, self.dir);

@@ -48,7 +48,7 @@ pub(super) enum Status {
         is_known: String,
         wait: String,
     },
-    Untold,
+    Unavailable,
 }
 
 pub(super) fn of(language: Language) -> &'static dyn Dialect {
@@ -167,7 +167,7 @@ pub(super) trait Dialect: Debug + Sync {
     }
 
     /// Returns how to ask for the status of a job that is gone, so that the user can
-    /// still ask for it. `Untold` is for a shell that only has its list of jobs.
+    /// still ask for it. `Unavailable` is for a shell that only has its list of jobs.
     fn status_of(&self, pid: &str) -> Status;
 
     /// Whether it supports `<(command)`.

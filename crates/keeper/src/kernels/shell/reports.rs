@@ -1,7 +1,7 @@
 //! Interprets reports, and checks whether they come from the shell.
 
 use super::super::{Ended, Report};
-use super::background::Asking;
+use super::background::PendingQuestions;
 use super::{Current, Form, Shell};
 use sessile_protocol::RunNo;
 
@@ -17,7 +17,7 @@ impl Shell {
             match std::str::from_utf8(own) {
                 Ok(own) => {
                     let report = self.understand(own);
-                    reports.append(&mut self.background.told);
+                    reports.append(&mut self.background.reports);
                     reports.extend(report);
                 }
                 Err(_) => reports.push(Report::Stray),
@@ -95,23 +95,25 @@ impl Shell {
             current.reported = Some(status);
             flags.clone_into(&mut self.flags);
             self.jobs.hide(&mut self.flags);
-            let asking = self.ask_about_jobs(last_job);
-            self.current.as_mut()?.asking = asking;
+            let questions = self.ask_about_jobs(last_job);
+            self.current.as_mut()?.pending_questions = questions;
         }
         let current = self.current.as_ref()?;
-        match current.asking {
-            Asking::Nothing if !current.awaits_done => self.done(),
-            Asking::Nothing | Asking::About(_) | Asking::AboutAtLast(_) => None,
+        match current.pending_questions {
+            PendingQuestions::Nothing if !current.awaits_done => self.done(),
+            PendingQuestions::Nothing
+            | PendingQuestions::About(_)
+            | PendingQuestions::AboutAtLast(_) => None,
         }
     }
 
     /// The shell has said all that it was to say, but for what was asked meanwhile.
     fn finish_report(&mut self) -> Option<Report> {
         let current = self.current.as_mut()?;
-        match current.asking {
-            Asking::Nothing => self.done(),
-            Asking::About(last) | Asking::AboutAtLast(last) => {
-                current.asking = Asking::AboutAtLast(last);
+        match current.pending_questions {
+            PendingQuestions::Nothing => self.done(),
+            PendingQuestions::About(last) | PendingQuestions::AboutAtLast(last) => {
+                current.pending_questions = PendingQuestions::AboutAtLast(last);
                 None
             }
         }
@@ -119,15 +121,15 @@ impl Shell {
 
     fn answered_about_jobs(&mut self) -> Option<Report> {
         let current = self.current.as_mut()?;
-        let asking = std::mem::take(&mut current.asking);
+        let questions = std::mem::take(&mut current.pending_questions);
         let awaits_done = current.awaits_done;
-        match asking {
-            Asking::Nothing => None,
-            Asking::About(last) => {
+        match questions {
+            PendingQuestions::Nothing => None,
+            PendingQuestions::About(last) => {
                 self.jobs_answered(last);
                 if awaits_done { None } else { self.done() }
             }
-            Asking::AboutAtLast(last) => {
+            PendingQuestions::AboutAtLast(last) => {
                 self.jobs_answered(last);
                 self.done()
             }

@@ -21,12 +21,12 @@ use std::path::Path;
 /// Job control of a shell that was started without a terminal.
 #[derive(Debug)]
 pub(super) struct JobControl {
-    way: TerminalSetup,
+    setup: TerminalSetup,
     state: State,
     /// Our functions replace `fg` and `kill`.
     is_guarded: bool,
     /// Held open while the shell returns from its wait for it.
-    awaited: Option<OwnedFd>,
+    released: Option<OwnedFd>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +56,12 @@ enum State {
 impl JobControl {
     pub(super) fn of(dialect: &dyn Dialect, program: &Path) -> Self {
         let real = std::fs::canonicalize(program).unwrap_or_default();
-        let way = dialect.job_control(real.file_name().and_then(|name| name.to_str()));
-        Self { way, state: State::Off, is_guarded: false, awaited: None }
+        let setup = dialect.job_control(real.file_name().and_then(|name| name.to_str()));
+        Self { setup, state: State::Off, is_guarded: false, released: None }
     }
 
     pub(super) fn is_possible(&self) -> bool {
-        self.way != TerminalSetup::None
+        self.setup != TerminalSetup::None
     }
 
     /// Removes our own setting from the options that a run left.
@@ -77,7 +77,7 @@ impl JobControl {
         (was == State::Ours).then(|| {
             let prefix = calls.prefix;
             let mut line = format!("{prefix}set +m");
-            if self.way == TerminalSetup::Suspend {
+            if self.setup == TerminalSetup::Suspend {
                 let signals =
                     format!("{prefix}trap '' {TERMINAL_SIGNALS};{prefix}trap - {TERMINAL_SIGNALS}");
                 line = format!("{line};{}", unless_trapped(&signals, dir, calls));
@@ -115,7 +115,7 @@ impl Shell {
     /// Returns the lines before a run with a terminal.
     pub(super) fn prepare_terminal(&mut self, terminal: Terminal<'_>) -> String {
         let (dir, prefix, path) = (&self.dir, self.calls.prefix, terminal.path);
-        self.jobs.state = match self.jobs.way {
+        self.jobs.state = match self.jobs.setup {
             TerminalSetup::None => return String::new(),
             TerminalSetup::FailedExec | TerminalSetup::Monitor | TerminalSetup::Suspend
                 if self.flags.contains('m') =>
@@ -126,7 +126,7 @@ impl Shell {
                 State::Ours
             }
         };
-        let monitor = match self.jobs.way {
+        let monitor = match self.jobs.setup {
             TerminalSetup::None | TerminalSetup::FailedExec | TerminalSetup::Monitor => {
                 format!("{prefix}set -m\n")
             }
@@ -146,7 +146,7 @@ impl Shell {
             return monitor;
         }
         let open = format!("{prefix}: <>{path}\n");
-        match self.jobs.way {
+        match self.jobs.setup {
             TerminalSetup::None => open,
             TerminalSetup::Monitor => open + &monitor,
             TerminalSetup::Suspend => {
@@ -176,16 +176,16 @@ impl Shell {
         let call = format!("{} {dir}/g{words}", calls.source);
         write_file(&self.path("g"), script.as_bytes())?;
         let mut line = format!("{call} </dev/null >/dev/null 2>&1");
-        if self.jobs.way == TerminalSetup::Suspend {
+        if self.jobs.setup == TerminalSetup::Suspend {
             // It sees then that there is no terminal any more.
             line = format!("{line};{}", self.reopen());
         }
         self.send(&(line + "\n"))?;
-        Ok(Release::Awaited)
+        Ok(Release::Pending)
     }
 
     pub(super) fn terminal_released(&mut self) -> io::Result<()> {
-        self.jobs.awaited = Some(open_both_ways(&self.path("u"))?);
+        self.jobs.released = Some(open_both_ways(&self.path("u"))?);
         Ok(())
     }
 }

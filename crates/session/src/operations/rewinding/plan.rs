@@ -25,7 +25,7 @@ impl Operations {
             match &image.form {
                 Form::Process => plan.push((*language, Origin::Image(image.as_of))),
                 Form::Written => plan.push((*language, Origin::Saved(image.as_of))),
-                Form::Coming(_) => {
+                Form::Pending(_) => {
                     let message = format!("the checkpoint of {language} is not whole yet");
                     return Err(Failure::new(Code::Busy, message));
                 }

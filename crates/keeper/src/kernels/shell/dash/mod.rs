@@ -25,7 +25,7 @@ impl Dialect for Dash {
     /// A status is forgotten once anyone has asked for it, and a fork does not know it. A
     /// dash at a terminal forgets it too, because it reports each job before a prompt.
     fn status_of(&self, _: &str) -> Status {
-        Status::Untold
+        Status::Unavailable
     }
 
     fn substitutes_processes(&self) -> bool {
