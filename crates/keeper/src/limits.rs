@@ -23,7 +23,7 @@ pub(crate) fn is_inherited(flag: &str, value: &str) -> bool {
         "-r" => Resource::Rtprio,
         "-s" => Resource::Stack,
         "-t" => Resource::Cpu,
-        // dash has its own letters for the number of processes and locks.
+        // Shells differ in their letters for the number of processes and of locks.
         "-u" | "-p" => Resource::Nproc,
         "-v" => Resource::As,
         "-x" | "-w" => Resource::Locks,

@@ -197,7 +197,7 @@ fn is_earlier(pid: Pid, begun: u64, pipes: [PipeId; 2]) -> bool {
 /// with SIGINT ignored and stdin from /dev/null, opened for reading. A run's own empty
 /// stdin is /dev/null opened for reading *and* writing, which tells the two apart.
 ///
-/// zsh opens it for both as well: see [`has_lower_priority`].
+/// A shell that opens it for both as well is recognized by [`has_lower_priority`].
 fn is_asynchronous(pid: Pid) -> bool {
     let stdin = Process::new(pid).descriptor(0);
     let is_empty = || stdin.link().is_some_and(|target| target.as_os_str() == "/dev/null");
@@ -212,8 +212,8 @@ pub(crate) fn may_be_asynchronous(pid: Pid) -> bool {
     signals.is_some_and(|s| s.ignored.has(libc::SIGINT) && s.ignored.has(libc::SIGQUIT))
 }
 
-/// Whether a child of zsh was started with `&`: it has a lower priority than the kernel,
-/// unless the user has switched that off.
+/// Whether a process has a lower priority than the kernel and ignores SIGINT, as one that
+/// was started with `&` does in a shell with the option `bgnice`.
 pub(crate) fn has_lower_priority(pid: Pid, kernel: Pid) -> bool {
     let niceness = |pid: Pid| stat(pid).map(|stat| stat.nice);
     niceness(pid) > niceness(kernel) && ignores_interrupt(pid)
