@@ -86,6 +86,7 @@ pub enum Fetched {
         epoch: u64,
         host: String,
     },
+    /// The agent's files are stored.
     Kept,
     Agent(AgentFiles),
     /// The store has no such session.

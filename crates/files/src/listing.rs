@@ -32,7 +32,7 @@ impl Root {
             let path = level.path.join(name.as_bytes());
             let Ok(entry) = look(&level.directory, name, path) else { continue };
             let goes_on = entry.kind == Kind::Directory && (open.len() as u64) < u64::from(depth);
-            let below = goes_on.then(|| self.level(&entry.path, Links::Kept).ok()).flatten();
+            let below = goes_on.then(|| self.level(&entry.path, Links::NotFollowed).ok()).flatten();
             if visit(entry).is_break() {
                 return Ok(());
             }

@@ -18,7 +18,7 @@ const ATTEMPTS: u32 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
     Followed,
-    Kept,
+    NotFollowed,
 }
 
 /// A directory with accessible files.
@@ -63,7 +63,7 @@ impl Root {
         let flags = flags | OFlags::CLOEXEC;
         let flags = match links {
             Links::Followed => flags,
-            Links::Kept => flags | OFlags::NOFOLLOW,
+            Links::NotFollowed => flags | OFlags::NOFOLLOW,
         };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         for _ in 0..ATTEMPTS {

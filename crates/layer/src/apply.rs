@@ -6,9 +6,9 @@
 //! reported; the rest can be applied again.
 
 use crate::changes::Change;
-use crate::copying::{self, Way};
+use crate::copying::{self, Placement};
 use crate::found::{Found, Kind};
-use crate::ledger::{Ledger, Settled, Turn, Version};
+use crate::ledger::{ApplyLock, Ledger, Settled, Version};
 use crate::scope::Selection;
 use crate::{Layer, LayerError, Result, quoted};
 
@@ -46,7 +46,7 @@ impl Layer {
     /// applied. Or with the path that could not be written.
     pub fn apply(&self, paths: &[Vec<u8>], force: Force) -> Result<Applied> {
         let selection = Selection::parse(paths)?;
-        let _turn = Turn::take(&self.ledger)?;
+        let _lock = ApplyLock::take(&self.ledger)?;
         let mut ledger = self.ledger()?;
         let changes = self.changes(&ledger, &selection)?;
         check_selection(&selection, &changes.list)?;
@@ -123,9 +123,9 @@ impl Layer {
             return Ok(Some(SPECIAL));
         }
         let (upper, real) = (&self.upper, &self.real);
-        copying::make_above(upper, real, &change.path, Way::Replacing(None))?;
+        copying::make_above(upper, real, &change.path, Placement::Replace(None))?;
         let expected = self.expected(change, force)?;
-        copying::copy(upper, real, &change.path, Way::Replacing(expected))?;
+        copying::copy(upper, real, &change.path, Placement::Replace(expected))?;
         Ok(None)
     }
 

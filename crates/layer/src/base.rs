@@ -8,7 +8,7 @@
 
 use crate::beneath::{Tree, join, split};
 use crate::found::{Found, Time};
-use crate::ledger::{self, Ledger, Turn, key};
+use crate::ledger::{self, ApplyLock, Ledger, key};
 use crate::{Layer, Result, UPPER};
 use std::collections::HashSet;
 use std::path::Path;
@@ -78,7 +78,7 @@ pub(crate) fn began(upper: &Tree, ledger: &Ledger, otherwise: Time) -> Result<Ti
 /// When the layer cannot be read, or the record cannot be written.
 pub fn remember_bases(kept: &Path) -> Result<()> {
     let (upper, path) = (Tree::open(&kept.join(UPPER))?, kept.join(ledger::FILE));
-    let _turn = Turn::take(&path)?;
+    let _lock = ApplyLock::take(&path)?;
     let mut ledger = Ledger::read(&path)?;
     let begun = began(&upper, &ledger, 0)?;
     let mut known = HashSet::from([key(b"")]);

@@ -16,19 +16,19 @@ const ATTEMPTS: u32 = 5;
 /// Permissions without setuid and similar bits, which are never applied from a session.
 pub(crate) const PERMISSIONS: u32 = 0o777;
 
-/// How a file gets its name.
+/// How a file is put in place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Way {
+pub(crate) enum Placement {
     /// It is written under a temporary name, then replaces the current file, which must be
     /// this one.
-    Replacing(Option<Mark>),
+    Replace(Option<Mark>),
     /// It is written under its own name: nothing is there, and no other name may be used.
-    New,
+    Create,
 }
 
 /// Copies a file or a link from one tree to the same path of another. A directory is made
 /// without its contents.
-pub(crate) fn copy(from: &Tree, to: &Tree, path: &[u8], way: Way) -> Result<()> {
+pub(crate) fn copy(from: &Tree, to: &Tree, path: &[u8], placement: Placement) -> Result<()> {
     let wrong = |errno| LayerError::of(errno, path);
     let found = from.look(path)?.ok_or_else(|| wrong(Errno::NOENT))?;
     let (above, name) = to.place(path).map_err(wrong)?;
@@ -36,7 +36,7 @@ pub(crate) fn copy(from: &Tree, to: &Tree, path: &[u8], way: Way) -> Result<()> 
     match found.node.kind {
         Kind::Directory => match rustix::fs::mkdirat(&above, name, Mode::RWXU) {
             Ok(()) => {
-                if let Some((uid, gid)) = owner_of(&above, way) {
+                if let Some((uid, gid)) = owner_of(&above, placement) {
                     let _ = rustix::fs::chownat(&above, name, Some(uid), Some(gid), flags);
                 }
                 Ok(())
@@ -45,25 +45,25 @@ pub(crate) fn copy(from: &Tree, to: &Tree, path: &[u8], way: Way) -> Result<()> 
             Err(errno) => Err(wrong(errno)),
         },
         Kind::File => {
-            let aside = aside(way, name).map_err(wrong)?;
-            let owner = match way {
-                Way::Replacing(_) => {
+            let aside = aside(placement, name).map_err(wrong)?;
+            let owner = match placement {
+                Placement::Replace(_) => {
                     let old = look_at(&above, name).ok();
                     let old = old.map(|old| (Uid::from_raw(old.uid), Gid::from_raw(old.gid)));
-                    old.or_else(|| owner_of(&above, way))
+                    old.or_else(|| owner_of(&above, placement))
                 }
-                Way::New => None,
+                Placement::Create => None,
             };
             let copied = copy_file(from, path, (&above, &aside), owner);
-            finish(copied, (&above, &aside, name), path, way)
+            finish(copied, (&above, &aside, name), path, placement)
         }
         Kind::Link => {
-            let aside = aside(way, name).map_err(wrong)?;
+            let aside = aside(placement, name).map_err(wrong)?;
             let linked = rustix::fs::symlinkat(OsStr::new(&os(from.target(path)?)), &above, &aside);
-            if let (Ok(()), Some((uid, gid))) = (&linked, owner_of(&above, way)) {
+            if let (Ok(()), Some((uid, gid))) = (&linked, owner_of(&above, placement)) {
                 let _ = rustix::fs::chownat(&above, &*aside, Some(uid), Some(gid), flags);
             }
-            finish(linked.map_err(wrong), (&above, &aside, name), path, way)
+            finish(linked.map_err(wrong), (&above, &aside, name), path, placement)
         }
         Kind::Other => Err(wrong(Errno::OPNOTSUPP)),
     }
@@ -71,11 +71,11 @@ pub(crate) fn copy(from: &Tree, to: &Tree, path: &[u8], way: Way) -> Result<()> 
 
 /// Returns who gets a new file of the real tree: the owner of its directory, where root
 /// applies changes to a directory of somebody else. Otherwise it belongs to the caller.
-fn owner_of(directory: &OwnedFd, way: Way) -> Option<(Uid, Gid)> {
-    match way {
-        Way::New => None,
-        Way::Replacing(_) if !rustix::process::geteuid().is_root() => None,
-        Way::Replacing(_) => {
+fn owner_of(directory: &OwnedFd, placement: Placement) -> Option<(Uid, Gid)> {
+    match placement {
+        Placement::Create => None,
+        Placement::Replace(_) if !rustix::process::geteuid().is_root() => None,
+        Placement::Replace(_) => {
             let found = look_at(directory, OsStr::new("")).ok().filter(|found| found.uid != 0);
             found.map(|found| (Uid::from_raw(found.uid), Gid::from_raw(found.gid)))
         }
@@ -88,10 +88,10 @@ fn os(bytes: Vec<u8>) -> OsString {
 }
 
 /// Returns the name that the file has until it is complete.
-fn aside(way: Way, name: &OsStr) -> rustix::io::Result<OsString> {
-    match way {
-        Way::New => Ok(name.to_owned()),
-        Way::Replacing(_) => {
+fn aside(placement: Placement, name: &OsStr) -> rustix::io::Result<OsString> {
+    match placement {
+        Placement::Create => Ok(name.to_owned()),
+        Placement::Replace(_) => {
             let mut random = [0; 8];
             rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
             Ok(format!(".sessile-{:016x}", u64::from_ne_bytes(random)).into())
@@ -104,11 +104,11 @@ fn finish(
     made: Result<()>,
     (above, aside, name): (&OwnedFd, &OsStr, &OsStr),
     path: &[u8],
-    way: Way,
+    placement: Placement,
 ) -> Result<()> {
-    let named = made.and_then(|()| match way {
-        Way::New => Ok(()),
-        Way::Replacing(expected) => {
+    let named = made.and_then(|()| match placement {
+        Placement::Create => Ok(()),
+        Placement::Replace(expected) => {
             check(above, name, path, expected)?;
             let renamed = rustix::fs::renameat(above, aside, above, name);
             renamed.map_err(|errno| LayerError::of(errno, path))
@@ -232,12 +232,12 @@ pub(crate) fn remove(tree: &Tree, path: &[u8], kind: Kind, expected: Option<Mark
 }
 
 /// Makes the missing directories above a path, like those of the other tree.
-pub(crate) fn make_above(from: &Tree, to: &Tree, path: &[u8], way: Way) -> Result<()> {
+pub(crate) fn make_above(from: &Tree, to: &Tree, path: &[u8], placement: Placement) -> Result<()> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     for (end, _) in slashes {
         let above = &path[..end];
         if to.look(above)?.is_none() {
-            copy(from, to, above, way)?;
+            copy(from, to, above, placement)?;
             if let Some(found) = from.look(above)? {
                 apply_mode(to, above, found.node.mode | 0o700)?;
             }

@@ -22,7 +22,7 @@ const MARKS: u64 = 40;
 /// The changes of a layer.
 #[derive(Debug)]
 pub struct Diff {
-    pub changes: Vec<Shown>,
+    pub changes: Vec<ShownChange>,
     /// Paths that could not be looked at.
     pub skipped: Vec<Skipped>,
     /// Text was omitted, because there was more than requested.
@@ -31,7 +31,7 @@ pub struct Diff {
 
 /// One change, with its text.
 #[derive(Debug)]
-pub struct Shown {
+pub struct ShownChange {
     pub change: Change,
     pub lines: Lines,
     /// Its part of the diff.
@@ -77,7 +77,7 @@ impl Layer {
                 diff.is_truncated = true;
                 text.clear();
             }
-            diff.changes.push(Shown { change, lines, text });
+            diff.changes.push(ShownChange { change, lines, text });
         }
         Ok(diff)
     }
@@ -236,7 +236,7 @@ impl Diff {
     /// Returns a line for each file, and a total.
     #[must_use]
     pub fn stat(&self) -> String {
-        let rows: Vec<(String, &Shown)> = self
+        let rows: Vec<(String, &ShownChange)> = self
             .changes
             .iter()
             .filter(|shown| shown.change.renamed_to.is_none() && !shown.text.is_empty())
@@ -271,7 +271,7 @@ fn label(change: &Change) -> String {
     }
 }
 
-fn marks(shown: &Shown, most: u64) -> String {
+fn marks(shown: &ShownChange, most: u64) -> String {
     let size = |node: Option<Node>| node.map_or(0, |node| node.size);
     match (shown.change.sort(), shown.lines) {
         (Sort::Renamed, lines) if sum(lines) == 0 => "renamed".to_owned(),

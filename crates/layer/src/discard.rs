@@ -7,9 +7,9 @@
 use crate::apply::{Skipped, check_selection};
 use crate::beneath::Tree;
 use crate::changes::Change;
-use crate::copying::{self, Way};
+use crate::copying::{self, Placement};
 use crate::found::Kind;
-use crate::ledger::{Ledger, Turn};
+use crate::ledger::{ApplyLock, Ledger};
 use crate::scope::Selection;
 use crate::{Layer, LayerError, Result, quoted};
 
@@ -28,7 +28,7 @@ impl Layer {
     /// With the path that could not be restored.
     pub fn discard(&self, view: &Tree, paths: &[Vec<u8>]) -> Result<Discarded> {
         let selection = Selection::parse(paths)?;
-        let _turn = Turn::take(&self.ledger)?;
+        let _lock = ApplyLock::take(&self.ledger)?;
         let mut ledger = self.ledger()?;
         let changes = self.changes(&ledger, &selection)?;
         check_selection(&selection, &changes.list)?;
@@ -85,8 +85,8 @@ impl Layer {
             if change.after.is_some() && stays(&change) {
                 continue;
             }
-            let put = copying::make_above(&self.real, view, &change.path, Way::New)
-                .and_then(|()| copying::copy(&self.real, view, &change.path, Way::New));
+            let put = copying::make_above(&self.real, view, &change.path, Placement::Create)
+                .and_then(|()| copying::copy(&self.real, view, &change.path, Placement::Create));
             put.map_err(halted(change, discarded.paths.len()))?;
             if before.kind == Kind::Directory {
                 let set = copying::set_mode(view, &change.path, before.mode | 0o700);

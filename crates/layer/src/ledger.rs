@@ -82,12 +82,12 @@ impl Ledger {
         match std::fs::read(path) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(told(error)),
+            Err(error) => Err(ledger_error(error)),
         }
     }
 
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
-        let bytes = serde_json::to_vec(self).map_err(|error| told(error.into()))?;
+        let bytes = serde_json::to_vec(self).map_err(|error| ledger_error(error.into()))?;
         let aside = path.with_extension("json.tmp");
         let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::NOFOLLOW;
         let flags = flags | OFlags::CLOEXEC;
@@ -95,7 +95,7 @@ impl Ledger {
             .map_err(io::Error::from)
             .and_then(|file| File::from(file).write_all(&bytes))
             .and_then(|()| std::fs::rename(&aside, path));
-        written.map_err(told)
+        written.map_err(ledger_error)
     }
 
     pub(crate) fn settled(&self, path: &[u8]) -> Option<&Settled> {
@@ -128,20 +128,21 @@ impl Ledger {
     }
 }
 
-fn told(error: io::Error) -> LayerError {
+fn ledger_error(error: io::Error) -> LayerError {
     LayerError::io(error, b"the record of what was applied")
 }
 
 /// A lock: only one process at a time applies or discards.
 #[derive(Debug)]
-pub(crate) struct Turn(#[expect(dead_code, reason = "held until it is dropped")] OwnedFd);
+pub(crate) struct ApplyLock(#[expect(dead_code, reason = "held until it is dropped")] OwnedFd);
 
-impl Turn {
+impl ApplyLock {
     pub(crate) fn take(ledger: &Path) -> Result<Self> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::open(ledger.with_extension("lock"), flags, Mode::RUSR | Mode::WUSR);
-        let file = file.map_err(|errno| told(errno.into()))?;
-        rustix::fs::flock(&file, FlockOperation::LockExclusive).map_err(|e| told(e.into()))?;
+        let file = file.map_err(|errno| ledger_error(errno.into()))?;
+        rustix::fs::flock(&file, FlockOperation::LockExclusive)
+            .map_err(|e| ledger_error(e.into()))?;
         Ok(Self(file))
     }
 }

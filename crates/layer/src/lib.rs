@@ -41,7 +41,7 @@ pub use apply::{Applied, Force, Skipped};
 pub use base::remember_bases;
 pub use beneath::Tree;
 pub use changes::{Change, Sort};
-pub use diff::{Diff, Lines, Shown};
+pub use diff::{Diff, Lines, ShownChange};
 pub use discard::Discarded;
 pub use error::LayerError;
 pub use found::{Kind, Node};

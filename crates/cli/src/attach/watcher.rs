@@ -28,7 +28,8 @@ enum UserPlace {
     /// In a program, with nothing to show later.
     #[default]
     Away,
-    Kept(String),
+    /// The same, with this to show when the prompt is back.
+    AwayWithText(String),
     Prompt,
 }
 
@@ -46,7 +47,7 @@ impl SharedView {
     /// Marks that the prompt is shown, and returns what came meanwhile.
     pub(super) fn come_back(&mut self) -> Option<String> {
         match std::mem::replace(&mut self.place, UserPlace::Prompt) {
-            UserPlace::Kept(text) => Some(text),
+            UserPlace::AwayWithText(text) => Some(text),
             UserPlace::Away | UserPlace::Prompt => None,
         }
     }
@@ -60,14 +61,14 @@ impl SharedView {
         match &mut self.place {
             UserPlace::Prompt => Some(text),
             UserPlace::Away => {
-                self.place = UserPlace::Kept(text);
+                self.place = UserPlace::AwayWithText(text);
                 None
             }
-            UserPlace::Kept(kept) if kept.len() < KEPT => {
+            UserPlace::AwayWithText(kept) if kept.len() < KEPT => {
                 kept.push_str(&text);
                 None
             }
-            UserPlace::Kept(_) => None,
+            UserPlace::AwayWithText(_) => None,
         }
     }
 }

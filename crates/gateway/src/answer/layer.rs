@@ -2,7 +2,9 @@
 
 use super::file::FileType;
 use serde::Serialize;
-use sessile_layer::{Applied, Diff, Discarded, Kind, Lines, Node, Shown, Skipped, Sort, quoted};
+use sessile_layer::{
+    Applied, Diff, Discarded, Kind, Lines, Node, ShownChange, Skipped, Sort, quoted,
+};
 use utoipa::ToSchema;
 
 /// The changes in a session's layer
@@ -123,8 +125,8 @@ impl LayerDiff {
     }
 }
 
-impl From<&Shown> for LayerChange {
-    fn from(shown: &Shown) -> Self {
+impl From<&ShownChange> for LayerChange {
+    fn from(shown: &ShownChange) -> Self {
         let change = &shown.change;
         let (insertions, deletions) = shown.lines.counts();
         let mode = |node: Option<Node>| {

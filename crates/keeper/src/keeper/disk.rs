@@ -4,7 +4,7 @@
 use super::{Deadline, Keeper};
 use crate::processes;
 use rustix::process::{Pid, Signal};
-use sessile_sandbox::limits::{Look, SOONEST, Stop};
+use sessile_sandbox::limits::{DiskCheck, SOONEST, Stop};
 use sessile_session::Tick;
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ impl Keeper {
     pub(super) fn look_at_disk(&mut self) {
         let Some(confined) = &self.home.confined else { return };
         let Some(disk) = confined.disk() else { return };
-        let pause = match disk.look() {
-            Look::Fine(pause) => pause,
-            Look::Full(stop) => {
+        let pause = match disk.check() {
+            DiskCheck::Fine(pause) => pause,
+            DiskCheck::Full(stop) => {
                 self.end_writers(stop);
                 SOONEST
             }

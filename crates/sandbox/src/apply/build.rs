@@ -180,7 +180,7 @@ fn open_source(step: &Step, mapped: Option<OwnedFd>) -> Outcome<Source> {
             };
             Source::Layers { lower, upper: open(upper)?, work: open(work)? }
         }
-        Step::Kept { directory, .. } => {
+        Step::Persistent { directory, .. } => {
             std::fs::create_dir_all(directory).map_err(named(directory))?;
             let tree = sys::clone_tree(&text(directory)?).map_err(named(directory))?;
             sys::restrict(tree.as_fd(), NOSUID | NODEV, Depth::This).map_err(named(directory))?;
@@ -244,7 +244,7 @@ impl Root<'_> {
             }
             (Step::Text { at, text }, _) => self.write(at, text).map_err(named(at)),
             (
-                Step::Tree { at, .. } | Step::Device { at, .. } | Step::Kept { at, .. },
+                Step::Tree { at, .. } | Step::Device { at, .. } | Step::Persistent { at, .. },
                 Source::Mount(tree),
             ) => self.place(at, tree.as_fd()).map_err(named(at)),
             (Step::Memory { at, mode }, _) => self.memory(at, *mode).map_err(named(at)),
@@ -265,7 +265,7 @@ impl Root<'_> {
             (
                 Step::Tree { at, .. }
                 | Step::Device { at, .. }
-                | Step::Kept { at, .. }
+                | Step::Persistent { at, .. }
                 | Step::Layered { at, .. }
                 | Step::Guarded { at, .. },
                 Source::None | Source::Mount(_) | Source::Layers { .. },

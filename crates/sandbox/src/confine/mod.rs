@@ -9,7 +9,7 @@ use crate::plan::{Plan, User};
 use crate::sys;
 use landlock::Paths;
 pub(crate) use landlock::{KNOWS_ABSTRACT_SOCKETS, version as landlock_version};
-use seccomp::{Exception, Filter, Telling};
+use seccomp::{Exception, Filter, Notify};
 use std::ffi::{c_int, c_ulong};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -43,9 +43,9 @@ impl Confinement {
             User::Root => ROOT_KEEPS.iter().fold(0, |all, one| all | 1 << one),
         };
         let rlimits = plan.limits.rlimits();
-        let telling = if plan.has_mover() { Telling::Mover } else { Telling::Nobody };
+        let notify = if plan.has_mover() { Notify::Mover } else { Notify::Nobody };
         let exception = plan.is_root_in_layers().then_some(Exception::RootInLayers);
-        let filter = Filter::compiled(telling, exception);
+        let filter = Filter::compiled(notify, exception);
         Ok(Self { filter, paths: Paths::new(plan)?, keeps, rlimits })
     }
 

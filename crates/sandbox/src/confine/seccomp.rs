@@ -20,21 +20,21 @@ const ARCHITECTURE: u32 = 0xc000_00b7;
 #[serde(deny_unknown_fields)]
 struct Rules {
     refuse: Vec<Refused>,
-    notify: Vec<Notified>,
+    notify: Vec<NotifiedCalls>,
 }
 
 /// Calls that somebody outside is told of before they are made.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Notified {
+struct NotifiedCalls {
     calls: Vec<String>,
     #[cfg_attr(not(test), expect(dead_code, reason = "for people"))]
     why: String,
 }
 
-/// Whether there is somebody to tell.
+/// Who is told of these calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Telling {
+pub(crate) enum Notify {
     Nobody,
     Mover,
 }
@@ -115,7 +115,7 @@ fn rules() -> Rules {
 #[derive(Debug)]
 pub(crate) struct Filter {
     program: Vec<libc::sock_filter>,
-    telling: Telling,
+    notify: Notify,
 }
 
 const LOAD: u16 = 0x20;
@@ -146,7 +146,7 @@ fn refusal(error: c_int) -> libc::sock_filter {
 }
 
 impl Filter {
-    pub(crate) fn compiled(telling: Telling, exception: Option<Exception>) -> Self {
+    pub(crate) fn compiled(notify: Notify, exception: Option<Exception>) -> Self {
         let rules = rules();
         let mut program = vec![
             statement(LOAD, MACHINE),
@@ -164,7 +164,7 @@ impl Filter {
                 }
             }
         }
-        if telling == Telling::Mover {
+        if notify == Notify::Mover {
             let calls = rules.notify.iter().flat_map(|notified| &notified.calls);
             for number in calls.filter_map(|call| number(call)) {
                 program.push(jump(JUMP_EQUAL, number, 0, 1));
@@ -172,7 +172,7 @@ impl Filter {
             }
         }
         program.push(statement(RETURN, ALLOW));
-        Self { program, telling }
+        Self { program, notify }
     }
 
     /// Only makes a system call. With somebody to tell, it gives the end that
@@ -186,16 +186,16 @@ impl Filter {
             len: u16::try_from(self.program.len()).map_err(|_| io::ErrorKind::InvalidData)?,
             filter: self.program.as_ptr().cast_mut(),
         };
-        let flags = match self.telling {
-            Telling::Nobody => 0,
-            Telling::Mover => NEW_LISTENER | WAIT_KILLABLE_RECV,
+        let flags = match self.notify {
+            Notify::Nobody => 0,
+            Notify::Mover => NEW_LISTENER | WAIT_KILLABLE_RECV,
         };
         // SAFETY: the program outlives the call, which reads it.
         let result =
             unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, flags, &raw const program) };
-        match (c_int::try_from(result), self.telling) {
-            (Ok(0), Telling::Nobody) => Ok(None),
-            (Ok(listener @ 0..), Telling::Mover) => {
+        match (c_int::try_from(result), self.notify) {
+            (Ok(0), Notify::Nobody) => Ok(None),
+            (Ok(listener @ 0..), Notify::Mover) => {
                 // SAFETY: the call has just made it, and nobody else knows of it.
                 Ok(Some(unsafe { OwnedFd::from_raw_fd(listener) }))
             }
@@ -382,7 +382,7 @@ mod tests {
     }
 
     fn told_in(exception: Option<Exception>, call: &str, arguments: &[u64]) -> Option<c_int> {
-        let Filter { program, .. } = Filter::compiled(Telling::Nobody, exception);
+        let Filter { program, .. } = Filter::compiled(Notify::Nobody, exception);
         let mut all = [0; 6];
         all[..arguments.len()].copy_from_slice(arguments);
         let number = number(call).unwrap_or_else(|| panic!("{call}"));
@@ -437,17 +437,17 @@ mod tests {
         assert_eq!(told("ioctl", &[0, 0x5423]), Some(libc::EPERM));
         assert_eq!(told("personality", &[0xffff_ffff]), None);
         assert_eq!(told("personality", &[0x0008_0000]), Some(libc::EPERM));
-        let Filter { program, .. } = Filter::compiled(Telling::Nobody, None);
+        let Filter { program, .. } = Filter::compiled(Notify::Nobody, None);
         assert_eq!(outcome(&program, 0x4000_0003, 1, [0; 6]), ERRNO | libc::ENOSYS as u32);
         let x32 = 0x4000_0000 | libc::SYS_getpid as u32;
         assert_eq!(outcome(&program, ARCHITECTURE, x32, [0; 6]), ERRNO | libc::ENOSYS as u32);
-        let Filter { program: telling, .. } = Filter::compiled(Telling::Mover, None);
+        let Filter { program: notify, .. } = Filter::compiled(Notify::Mover, None);
         for call in ["rename", "renameat", "renameat2"].into_iter().filter_map(number) {
             assert_eq!(outcome(&program, ARCHITECTURE, call, [0; 6]), ALLOW);
-            assert_eq!(outcome(&telling, ARCHITECTURE, call, [0; 6]), NOTIFY);
+            assert_eq!(outcome(&notify, ARCHITECTURE, call, [0; 6]), NOTIFY);
         }
         let getpid = libc::SYS_getpid as u32;
-        assert_eq!(outcome(&telling, ARCHITECTURE, getpid, [0; 6]), ALLOW);
+        assert_eq!(outcome(&notify, ARCHITECTURE, getpid, [0; 6]), ALLOW);
         assert_eq!(outcome(&program, ARCHITECTURE, getpid, [0; 6]), ALLOW);
     }
     #[test]

@@ -48,16 +48,16 @@ pub struct Window {
 
 #[derive(Debug)]
 pub(super) struct Ahead {
-    listers: Listers,
+    threads: ListingThreads,
     /// Names that were asked for in a directory, and since when.
     asked: HashMap<NodeId, (u32, Instant)>,
     /// For how long the kernel relies on names.
     valid: Duration,
 }
 
-/// The threads. They are started when they are needed: by few sessions.
+/// The threads that list directories. They are started when they are needed: by few sessions.
 #[derive(Debug)]
-enum Listers {
+enum ListingThreads {
     Unstarted(Window),
     Started(Arc<Work>),
     Failed,
@@ -80,13 +80,13 @@ struct Job {
 
 impl Ahead {
     pub(super) fn new(window: Window, valid: Duration) -> Self {
-        Self { listers: Listers::Unstarted(window), asked: HashMap::new(), valid }
+        Self { threads: ListingThreads::Unstarted(window), asked: HashMap::new(), valid }
     }
 
     /// A name was asked for that the kernel did not know. How many bytes of names
     /// are to be listed, if it is time for that.
     pub(super) fn note(&mut self, directory: NodeId) -> Option<usize> {
-        if matches!(self.listers, Listers::Failed) {
+        if matches!(self.threads, ListingThreads::Failed) {
             return None;
         }
         let (count, since) = self.asked.entry(directory).or_insert_with(|| (0, Instant::now()));
@@ -108,11 +108,11 @@ impl Ahead {
     pub(super) fn list(&mut self, names: &[&[u8]], bytes: usize) {
         let path = if names.is_empty() { b".".to_vec() } else { names.join(&b'/') };
         let Ok(path) = CString::new(path) else { return };
-        self.listers = match std::mem::replace(&mut self.listers, Listers::Failed) {
-            Listers::Unstarted(window) => start(window),
-            listers @ (Listers::Started(_) | Listers::Failed) => listers,
+        self.threads = match std::mem::replace(&mut self.threads, ListingThreads::Failed) {
+            ListingThreads::Unstarted(window) => start(window),
+            threads @ (ListingThreads::Started(_) | ListingThreads::Failed) => threads,
         };
-        let Listers::Started(work) = &self.listers else { return };
+        let ListingThreads::Started(work) = &self.threads else { return };
         let mut jobs = work.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if jobs.len() == QUEUE {
             jobs.pop_front();
@@ -128,7 +128,7 @@ impl Ahead {
     }
 }
 
-fn start(window: Window) -> Listers {
+fn start(window: Window) -> ListingThreads {
     let work = Arc::new(Work {
         window,
         jobs: Mutex::new(VecDeque::with_capacity(QUEUE)),
@@ -139,7 +139,7 @@ fn start(window: Window) -> Listers {
         let thread = std::thread::Builder::new().stack_size(STACK);
         thread.spawn(move || list_for_ever(&work)).is_ok()
     });
-    if started.count() > 0 { Listers::Started(work) } else { Listers::Failed }
+    if started.count() > 0 { ListingThreads::Started(work) } else { ListingThreads::Failed }
 }
 
 fn list_for_ever(work: &Work) {

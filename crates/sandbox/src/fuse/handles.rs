@@ -23,14 +23,14 @@ pub(super) struct Listing {
     pub(super) passed: usize,
     /// Where the next entry is, for those who go on there.
     pub(super) position: u64,
-    /// Whether the kernel keeps what it is told.
+    /// Whether the kernel may cache the entries.
     pub(super) cache: Cache,
 }
 
-/// Whether the kernel keeps what it is told of a directory, for other readers.
+/// Whether the kernel may cache the entries of a directory for other readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cache {
-    Kept,
+    Used,
     Unused,
 }
 

@@ -152,7 +152,7 @@ impl Server {
                     if let Some(outcome) = self.tree.perform(&request, &mut reply) {
                         let refused = device.answer(unique, outcome, &mut reply)?;
                         if refused {
-                            self.tree.was_not_heard();
+                            self.tree.was_not_received();
                         }
                     }
                     device.is_done_with(operation);

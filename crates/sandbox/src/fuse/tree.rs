@@ -41,8 +41,8 @@ pub(super) struct Tree {
     fuse: Option<Rc<OwnedFd>>,
     /// Who makes files here.
     user: (u32, u32),
-    /// What the last answer has told, in case nobody hears it.
-    told: Told,
+    /// To be taken back if nobody receives the last answer.
+    granted: Granted,
     /// What may be written, if that is limited.
     account: Option<Account>,
     /// Where moves are written down, if there is a layer.
@@ -60,8 +60,9 @@ enum Passthrough {
     Yes(Rc<OwnedFd>),
 }
 
+/// What an answer gives the kernel: the node and the handle that it may use from then on.
 #[derive(Debug, Default)]
-struct Told {
+struct Granted {
     node: Option<NodeId>,
     handle: Option<u64>,
 }
@@ -95,7 +96,7 @@ impl Tree {
             passthrough: Passthrough::Unknown,
             fuse: None,
             user: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
-            told: Told::default(),
+            granted: Granted::default(),
             account: None,
             records: None,
             ahead: None,
@@ -163,7 +164,7 @@ impl Tree {
 
     /// Does what is asked; nothing is to be answered to some.
     pub(super) fn perform(&mut self, request: &Request<'_>, reply: &mut Reply) -> Option<Outcome> {
-        self.told = Told::default();
+        self.granted = Granted::default();
         Some(match request.operation {
             Operation::Lookup => self.lookup(request, reply),
             Operation::Forget => {
@@ -210,12 +211,12 @@ impl Tree {
         })
     }
 
-    /// Whoever asked was killed meanwhile: what the answer told is not known.
-    pub(super) fn was_not_heard(&mut self) {
-        if let Some(handle) = self.told.handle.take() {
+    /// Whoever asked was killed meanwhile: the kernel does not know the answer.
+    pub(super) fn was_not_received(&mut self) {
+        if let Some(handle) = self.granted.handle.take() {
             self.close(handle);
         }
-        if let Some(node) = self.told.node.take() {
+        if let Some(node) = self.granted.node.take() {
             self.nodes.forget(node, 1);
             self.clear_up();
         }
@@ -311,7 +312,7 @@ impl Tree {
         reply: &mut Reply,
     ) -> NodeId {
         let id = self.nodes.remember(parent, name, stat.st_ino, level, self.sameness);
-        self.told.node = Some(id);
+        self.granted.node = Some(id);
         self.put_entry(id, stat, reply);
         id
     }

@@ -34,7 +34,7 @@ pub struct Disk {
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum DiskCheck {
     /// There is room, or others have taken it. Check again after this time.
     Fine(Duration),
     /// Its programs are to be stopped; for the first time, or once more.
@@ -74,20 +74,20 @@ impl Disk {
 
     /// Checks the disk. If it is full, the layer counts as stopped from now on.
     #[must_use]
-    pub fn look(&self) -> Look {
-        let Ok(stat) = rustix::fs::statvfs(&self.layer) else { return Look::Fine(LATEST) };
+    pub fn check(&self) -> DiskCheck {
+        let Ok(stat) = rustix::fs::statvfs(&self.layer) else { return DiskCheck::Fine(LATEST) };
         let free = free(&stat);
         if free >= self.reserve {
             self.stopped_at.set(None);
-            return Look::Fine(pause(free - self.reserve));
+            return DiskCheck::Fine(pause(free - self.reserve));
         }
         let stopped_at = self.stopped_at.get();
         match blame(self.reserve, self.layer_bytes(), stopped_at) {
-            None => Look::Fine(SOONEST * 5),
+            None => DiskCheck::Fine(SOONEST * 5),
             Some(bytes) => {
                 self.stopped_at.set(Some(bytes));
                 self.stops.set(self.stops.get() + 1);
-                Look::Full(if stopped_at.is_none() { Stop::First } else { Stop::Again })
+                DiskCheck::Full(if stopped_at.is_none() { Stop::First } else { Stop::Again })
             }
         }
     }

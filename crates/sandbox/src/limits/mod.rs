@@ -18,7 +18,7 @@ mod group;
 mod plan;
 mod support;
 
-pub use disk::{Disk, Look, SOONEST, Stop};
+pub use disk::{Disk, DiskCheck, SOONEST, Stop};
 pub use group::{Counts, Group, GroupPlan, PartPlan, Setting, remove};
 pub use plan::{DEFAULT_PROCESSES, EnforcedLimit, LimitPlan};
 pub(crate) use support::kernel_is_at_least;

@@ -19,9 +19,10 @@ const PATH_BYTES: usize = libc::PATH_MAX as usize;
 /// A read does not cross the end of a page.
 const PAGE: usize = 4096;
 
+/// `struct seccomp_notif`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct Notification {
     id: u64,
     pid: u32,
     flags: u32,
@@ -31,6 +32,7 @@ struct Told {
     arguments: [u64; 6],
 }
 
+/// `struct seccomp_notif_resp`.
 #[repr(C)]
 struct Response {
     id: u64,
@@ -76,9 +78,9 @@ pub(super) struct Arguments {
 
 /// Takes the next call. Returns none if its caller is gone.
 pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
-    let mut told = Told::default();
+    let mut notification = Notification::default();
     // SAFETY: the structure is ours, zeroed, and as long as the number says.
-    let result = unsafe { libc::ioctl(listener.as_raw_fd(), RECEIVE as _, &raw mut told) };
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), RECEIVE as _, &raw mut notification) };
     if result < 0 {
         let error = io::Error::last_os_error();
         return match error.raw_os_error() {
@@ -86,7 +88,7 @@ pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
             _ => Err(error),
         };
     }
-    let Told { id, pid, number, arguments, .. } = told;
+    let Notification { id, pid, number, arguments, .. } = notification;
     Ok(Some(Call { id, thread: pid, number, arguments }))
 }
 
@@ -173,16 +175,16 @@ mod tests {
     fn the_three_calls_are_read_alike() {
         let here = libc::AT_FDCWD;
         let place = |directory, address| Place { directory, address };
-        let told = call(libc::SYS_renameat2, [7, 1, 0xffff_ff9c, 2, 1, 0]).arguments();
+        let read = call(libc::SYS_renameat2, [7, 1, 0xffff_ff9c, 2, 1, 0]).arguments();
         let expected = Arguments { from: place(7, 1), to: place(here, 2), flags: 1 };
-        assert_eq!(told, Some(expected));
-        let told = call(libc::SYS_renameat, [7, 1, 8, 2, 99, 0]).arguments();
-        assert_eq!(told, Some(Arguments { from: place(7, 1), to: place(8, 2), flags: 0 }));
+        assert_eq!(read, Some(expected));
+        let read = call(libc::SYS_renameat, [7, 1, 8, 2, 99, 0]).arguments();
+        assert_eq!(read, Some(Arguments { from: place(7, 1), to: place(8, 2), flags: 0 }));
         #[cfg(target_arch = "x86_64")]
         {
-            let told = call(libc::SYS_rename, [1, 2, 99, 99, 99, 0]).arguments();
+            let read = call(libc::SYS_rename, [1, 2, 99, 99, 99, 0]).arguments();
             assert_eq!(
-                told,
+                read,
                 Some(Arguments { from: place(here, 1), to: place(here, 2), flags: 0 })
             );
         }

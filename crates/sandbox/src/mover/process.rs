@@ -132,7 +132,7 @@ impl Mover<'_> {
             return None;
         }
         // Root inside may become other users, with fewer rights.
-        if self.told(call, "Uid:")? != rustix::process::geteuid().as_raw() {
+        if self.status_number(call, "Uid:")? != rustix::process::geteuid().as_raw() {
             return None;
         }
         let to = self.named(call, arguments.to)?;
@@ -142,7 +142,7 @@ impl Mover<'_> {
 
     /// Returns a number from a caller's status: its process id, or its file system user
     /// id, which is the last of four.
-    fn told(&self, call: &Call, what: &str) -> Option<u32> {
+    fn status_number(&self, call: &Call, what: &str) -> Option<u32> {
         let path = format!("{}/status", call.thread);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.processes, path, flags, Mode::empty()).ok()?;
@@ -163,7 +163,8 @@ impl Mover<'_> {
                 }
                 // /proc does not show the descriptors of a process that is not dumpable.
                 number => {
-                    let process = self.told(call, "Tgid:").and_then(|id| i32::try_from(id).ok())?;
+                    let process =
+                        self.status_number(call, "Tgid:").and_then(|id| i32::try_from(id).ok())?;
                     let process = sys::pidfd_of(process).ok()?;
                     let flags = PidfdGetfdFlags::empty();
                     rustix::process::pidfd_getfd(process, number, flags).ok()?

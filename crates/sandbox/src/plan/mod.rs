@@ -189,7 +189,7 @@ pub enum Step {
         mode: u32,
     },
     /// A directory of the session's own, initially empty, that outlives the sandbox.
-    Kept {
+    Persistent {
         directory: PathBuf,
         at: PathBuf,
     },
@@ -231,7 +231,7 @@ impl Step {
             Self::Tree { access, .. } => *access == Access::Writable,
             Self::Guarded { source, .. } => source.writes_to_host(),
             Self::Layered { .. }
-            | Self::Kept { .. }
+            | Self::Persistent { .. }
             | Self::Directory { .. }
             | Self::Link { .. }
             | Self::Text { .. }
@@ -360,7 +360,7 @@ impl Plan {
     #[must_use]
     pub fn has_layer(&self) -> bool {
         self.steps.iter().any(|step| match step {
-            Step::Layered { .. } | Step::Kept { .. } => true,
+            Step::Layered { .. } | Step::Persistent { .. } => true,
             Step::Guarded { source, .. } => matches!(**source, Step::Layered { .. }),
             Step::Directory { .. }
             | Step::Link { .. }

@@ -122,7 +122,7 @@ impl Plan {
             | Step::Text { .. }
             | Step::Device { .. }
             | Step::Memory { .. }
-            | Step::Kept { .. }
+            | Step::Persistent { .. }
             | Step::Processes { .. }
             | Step::Terminals { .. }
             | Step::Hidden { .. } => false,

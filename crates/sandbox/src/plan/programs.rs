@@ -75,9 +75,9 @@ struct View<'a> {
 impl View<'_> {
     /// Shows a program, and returns its path without links, if it exists.
     fn program(&mut self, path: &Path) -> Option<PathBuf> {
-        let way = way(path)?;
-        let real = way.stops.last()?.clone();
-        for stop in &way.stops {
+        let route = resolve(path)?;
+        let real = route.stops.last()?.clone();
+        for stop in &route.stops {
             match self.installation(stop) {
                 Some(parts) => parts.iter().for_each(|part| self.show(part)),
                 None if *stop == real && !self.is_there(stop) => {
@@ -87,7 +87,7 @@ impl View<'_> {
                 None => {}
             }
         }
-        self.follow(way.links);
+        self.follow(route.links);
         Some(real)
     }
 
@@ -132,19 +132,19 @@ impl View<'_> {
                     continue;
                 }
                 seen.push(found.clone());
-                let Some(way) = way(&found) else { continue };
-                let Some(real) = way.stops.last().cloned() else { continue };
+                let Some(route) = resolve(&found) else { continue };
+                let Some(real) = route.stops.last().cloned() else { continue };
                 if !self.is_there(&real) {
                     self.show(&real);
                     waiting.push(real);
                 }
-                self.follow(way.links);
+                self.follow(route.links);
             }
         }
     }
 
     fn show(&mut self, path: &Path) {
-        let Some(Way { stops, links }) = way(path) else { return };
+        let Some(Route { stops, links }) = resolve(path) else { return };
         let Some(real) = stops.last() else { return };
         if !self.is_there(real) {
             self.shown.retain(|other| !other.starts_with(real));
@@ -211,7 +211,7 @@ impl View<'_> {
 
 /// How a path leads to a file.
 #[derive(Debug, Default)]
-struct Way {
+struct Route {
     /// Its own path, and each path that a link replaces it by. Their directories are
     /// without links; the last one is the file itself.
     stops: Vec<PathBuf>,
@@ -219,8 +219,9 @@ struct Way {
     links: Vec<(PathBuf, PathBuf)>,
 }
 
-fn way(path: &Path) -> Option<Way> {
-    let mut way = Way::default();
+/// Follows a path and its links to a file. Returns none if there is no file.
+fn resolve(path: &Path) -> Option<Route> {
+    let mut route = Route::default();
     let mut at = PathBuf::from("/");
     // The last one comes first.
     let mut rest: Vec<OsString> = names(path);
@@ -232,7 +233,7 @@ fn way(path: &Path) -> Option<Way> {
         let next = at.join(&name);
         let found = fs::symlink_metadata(&next).ok()?;
         if rest.is_empty() {
-            way.stops.push(next.clone());
+            route.stops.push(next.clone());
         }
         if !found.is_symlink() {
             at = next;
@@ -243,13 +244,13 @@ fn way(path: &Path) -> Option<Way> {
             at = "/".into();
         }
         rest.extend(names(&to));
-        way.links.push((next, to));
-        if way.links.len() > MOST_LINKS {
+        route.links.push((next, to));
+        if route.links.len() > MOST_LINKS {
             return None;
         }
     }
     // A path that ends in `..` has led somewhere else.
-    (way.stops.last() == Some(&at)).then_some(way)
+    (route.stops.last() == Some(&at)).then_some(route)
 }
 
 fn names(path: &Path) -> Vec<OsString> {
@@ -373,7 +374,7 @@ mod tests {
         let home = Home::new();
         home.link("bin/a", "b");
         home.link("bin/b", "a");
-        assert!(way(&home.at("bin/a")).is_none());
-        assert!(way(&home.at("bin/..")).is_none());
+        assert!(resolve(&home.at("bin/a")).is_none());
+        assert!(resolve(&home.at("bin/..")).is_none());
     }
 }

@@ -93,7 +93,7 @@ impl Plan {
                 for at in ["/etc", "/var"].map(PathBuf::from) {
                     let directory = system_layer(&at, place).join("upper");
                     self.writable.push(at.clone());
-                    self.steps.push(Step::Kept { directory, at });
+                    self.steps.push(Step::Persistent { directory, at });
                 }
                 // Where installers leave notes.
                 self.steps.push(Step::Memory { at: "/run".into(), mode: 0o755 });

@@ -3,7 +3,7 @@
 use super::admission::{Admission, Refusal, Target};
 use super::body::Body;
 use super::dial::{NoConnection, dial};
-use super::http::{self, Asked};
+use super::http::{self, ParsedRequest};
 use super::incoming::{Incoming, see_off};
 use super::notice::{Notice, NoticeSender};
 use super::relay::relay;
@@ -72,12 +72,12 @@ impl ProxyContext {
         };
         let Ok(head) = incoming.take(end) else { return };
         match http::parse(&head) {
-            Ok(Asked::Tunnel(target)) => {
+            Ok(ParsedRequest::Tunnel(target)) => {
                 if let Some((incoming, server)) = self.dial_for(incoming, &target) {
                     self.tunnel(incoming, &server, b"HTTP/1.1 200 Connected\r\n\r\n");
                 }
             }
-            Ok(Asked::Request { target, head, body }) => {
+            Ok(ParsedRequest::Request { target, head, body }) => {
                 let Some((incoming, mut server)) = self.dial_for(incoming, &target) else { return };
                 let (client, held) = incoming.into_parts();
                 if server.write_all(&head).is_ok() {

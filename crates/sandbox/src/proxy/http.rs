@@ -14,7 +14,7 @@ pub(super) const LONGEST_HEAD: usize = 32 << 10;
 
 /// The kind of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ParsedRequest {
     /// A connection, through which anything may be sent.
     Tunnel(Target),
     /// One request.
@@ -27,7 +27,7 @@ pub(super) fn end_of_head(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Parses a head, including the empty line at its end.
-pub(super) fn parse(head: &[u8]) -> Result<Asked, Refusal> {
+pub(super) fn parse(head: &[u8]) -> Result<ParsedRequest, Refusal> {
     let text = std::str::from_utf8(head).map_err(|_| malformed("", "it is not text"))?;
     let text = text.strip_suffix("\r\n\r\n").unwrap_or(text);
     let (line, rest) = text.split_once("\r\n").unwrap_or((text, ""));
@@ -43,7 +43,7 @@ pub(super) fn parse(head: &[u8]) -> Result<Asked, Refusal> {
     }
     let fields = Fields::parse(rest)?;
     if method == "CONNECT" {
-        return Ok(Asked::Tunnel(Target::parse(target, None)?));
+        return Ok(ParsedRequest::Tunnel(Target::parse(target, None)?));
     }
     let Some(url) = strip_scheme(target) else {
         let why = "this is a proxy, which takes CONNECT and requests for http:// URLs";
@@ -63,7 +63,7 @@ pub(super) fn parse(head: &[u8]) -> Result<Asked, Refusal> {
         format!("{method} {slash}{path} {version}\r\nHost: {}\r\n", authority_of(&target));
     fields.write_end_to_end(&mut head);
     head.push_str("Connection: close\r\n\r\n");
-    Ok(Asked::Request { target, head: head.into_bytes(), body })
+    Ok(ParsedRequest::Request { target, head: head.into_bytes(), body })
 }
 
 fn strip_scheme(url: &str) -> Option<&str> {
@@ -168,7 +168,7 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
 
-    fn asked(head: &str) -> Result<Asked, Refusal> {
+    fn asked(head: &str) -> Result<ParsedRequest, Refusal> {
         let head = format!("{}\r\n\r\n", head.replace('\n', "\r\n"));
         assert_eq!(end_of_head(head.as_bytes()), Some(head.len()));
         parse(head.as_bytes())
@@ -176,7 +176,7 @@ mod tests {
 
     fn sent(head: &str) -> String {
         match asked(head) {
-            Ok(Asked::Request { head, .. }) => String::from_utf8(head).unwrap(),
+            Ok(ParsedRequest::Request { head, .. }) => String::from_utf8(head).unwrap(),
             other => panic!("{head:?}: {other:?}"),
         }
     }
@@ -199,7 +199,7 @@ mod tests {
         assert!(sent("GET http://a.example?x HTTP/1.1").starts_with("GET /?x HTTP/1.1\r\n"));
         let target = Target::parse("a.example:443", None).unwrap();
         let connect = asked("CONNECT a.example:443 HTTP/1.1\nHost: other.example:443");
-        assert_eq!(connect, Ok(Asked::Tunnel(target)));
+        assert_eq!(connect, Ok(ParsedRequest::Tunnel(target)));
     }
 
     #[test]

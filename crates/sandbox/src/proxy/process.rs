@@ -125,12 +125,12 @@ impl Proxy {
             libc::mallopt(libc::M_ARENA_MAX, 1);
         }
         let listener = TcpListener::from(self.listener.try_clone()?);
-        let office = Arc::new(ProxyContext {
+        let context = Arc::new(ProxyContext {
             admission: Admission::new(self.hosts.clone()),
             notices: NoticeSender::new(self.sender.try_clone()?),
             session: Session { keeper, init: self.init },
         });
-        serve(&listener, &office)
+        serve(&listener, &context)
     }
 }
 
@@ -159,7 +159,7 @@ impl Drop for Place {
     }
 }
 
-fn serve(listener: &TcpListener, office: &Arc<ProxyContext>) -> io::Result<()> {
+fn serve(listener: &TcpListener, context: &Arc<ProxyContext>) -> io::Result<()> {
     let (places, turned_away) = (Arc::default(), Arc::default());
     loop {
         let stream = match listener.accept() {
@@ -174,9 +174,9 @@ fn serve(listener: &TcpListener, office: &Arc<ProxyContext>) -> io::Result<()> {
         let thread = std::thread::Builder::new().stack_size(STACK);
         // Without a thread, or a place for a refusal, the connection is closed.
         let _ = if let Some(place) = Place::take(&places, CONNECTIONS) {
-            let office = Arc::clone(office);
+            let context = Arc::clone(context);
             thread.spawn(move || {
-                office.serve(stream);
+                context.serve(stream);
                 drop(place);
             })
         } else if let Some(place) = Place::take(&turned_away, TURNED_AWAY) {

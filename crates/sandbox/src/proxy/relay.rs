@@ -1,4 +1,4 @@
-//! Copies bytes both ways between a client and its server, each way until its end.
+//! Copies bytes between a client and its server, in each direction until its end.
 
 use super::body::Body;
 use rustix::event::{PollFd, PollFlags};
@@ -6,14 +6,14 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-/// A connection ends when nothing comes either way for this long.
+/// A connection ends when nothing comes in either direction for this long.
 const SILENCE: Duration = Duration::from_secs(10 * 60);
 
-/// Buffer size of each way.
+/// Buffer size of each direction.
 const ROOM: usize = 16 << 10;
 
-/// One direction.
-struct Way<'a> {
+/// One direction of a connection.
+struct Direction<'a> {
     from: &'a TcpStream,
     to: &'a TcpStream,
     /// Bytes that were read and not written yet.
@@ -21,7 +21,7 @@ struct Way<'a> {
     is_open: bool,
 }
 
-impl Way<'_> {
+impl Direction<'_> {
     fn wants_to_read(&self) -> bool {
         self.is_open && self.held.is_empty()
     }
@@ -69,8 +69,8 @@ pub(super) fn relay(
     server.set_nonblocking(true)?;
     let is_tunnel = body == Body::Endless;
     pass(&mut body, &mut held)?;
-    let mut up = Way { from: client, to: server, held, is_open: !body.is_over() };
-    let mut down = Way { from: server, to: client, held: Vec::new(), is_open: true };
+    let mut up = Direction { from: client, to: server, held, is_open: !body.is_over() };
+    let mut down = Direction { from: server, to: client, held: Vec::new(), is_open: true };
     let mut buffer = [0; ROOM];
     loop {
         let is_done = if is_tunnel { up.is_over() && down.is_over() } else { down.is_over() };
@@ -94,10 +94,10 @@ pub(super) fn relay(
         if !down.held.is_empty() {
             down.write()?;
         }
-        for way in [&up, &down] {
+        for direction in [&up, &down] {
             // Passes on the end of a tunnel. The end of a request is known by its length.
-            if way.is_over() && is_tunnel {
-                let _ = way.to.shutdown(Shutdown::Write);
+            if direction.is_over() && is_tunnel {
+                let _ = direction.to.shutdown(Shutdown::Write);
             }
         }
     }
@@ -112,7 +112,7 @@ fn pass(body: &mut Body, held: &mut Vec<u8>) -> io::Result<()> {
 
 /// Returns what client and server are ready for, as far as wanted. An error or a hang-up
 /// counts as both: the next read or write finds it.
-fn wait(up: &Way<'_>, down: &Way<'_>) -> io::Result<[PollFlags; 2]> {
+fn wait(up: &Direction<'_>, down: &Direction<'_>) -> io::Result<[PollFlags; 2]> {
     let wanted = |reads: bool, writes: bool| {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, reads);

@@ -37,10 +37,10 @@ impl Root<'_> {
         for name in names.map_err(failed)?.filter_map(Result::ok).map(|entry| entry.file_name()) {
             let Some(name) = name.to_str() else { continue };
             let path = at.join(name);
-            match shown(name) {
-                Shown::AsItIs => {}
-                Shown::ReadOnly => self.make_read_only(&path).map_err(failed)?,
-                Shown::Not => self.hide(&path).map_err(failed)?,
+            match visibility(name) {
+                Visibility::Unchanged => {}
+                Visibility::ReadOnly => self.make_read_only(&path).map_err(failed)?,
+                Visibility::Hidden => self.hide(&path).map_err(failed)?,
             }
         }
         Ok(())
@@ -69,24 +69,24 @@ impl Root<'_> {
     }
 }
 
-enum Shown {
-    AsItIs,
+enum Visibility {
+    Unchanged,
     /// A file beside the processes is the same in every /proc: a mode that is set here is
     /// set on the host.
     ReadOnly,
-    Not,
+    Hidden,
 }
 
 /// Classifies the entries of /proc that are not processes. Unknown ones are not shown.
-fn shown(name: &str) -> Shown {
+fn visibility(name: &str) -> Visibility {
     if name.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Shown::AsItIs;
+        return Visibility::Unchanged;
     }
     match name {
-        "self" | "thread-self" | "net" | "mounts" => Shown::AsItIs,
+        "self" | "thread-self" | "net" | "mounts" => Visibility::Unchanged,
         "cpuinfo" | "meminfo" | "stat" | "loadavg" | "uptime" | "version" | "filesystems"
         | "vmstat" | "swaps" | "diskstats" | "partitions" | "devices" | "cgroups" | "misc"
-        | "zoneinfo" | "buddyinfo" | "softirqs" | "locks" | "sys" => Shown::ReadOnly,
-        _ => Shown::Not,
+        | "zoneinfo" | "buddyinfo" | "softirqs" | "locks" | "sys" => Visibility::ReadOnly,
+        _ => Visibility::Hidden,
     }
 }

@@ -172,7 +172,7 @@ impl Tree {
             Access::Cached(Cache::Current) | Access::Direct => KEEP_CACHE,
         };
         let handle = self.handles.add(Handle::File { node: id, fd });
-        self.told.handle = Some(handle);
+        self.granted.handle = Some(handle);
         reply.u64(handle);
         match backing {
             Some(backing) => {

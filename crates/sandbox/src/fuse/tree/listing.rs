@@ -42,7 +42,7 @@ impl Tree {
     pub(super) fn open_directory(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
         let flags = OFlags::from_bits_retain({ request.body }.u32()?);
         let is_kept = !flags.contains(UNKEPT) && !self.nodes.get(request.node)?.is_partly_listed;
-        let cache = if is_kept { Cache::Kept } else { Cache::Unused };
+        let cache = if is_kept { Cache::Used } else { Cache::Unused };
         let handle = self.handles.add(Handle::Directory(Listing {
             node: request.node,
             fd: None,
@@ -51,10 +51,10 @@ impl Tree {
             position: 0,
             cache,
         }));
-        self.told.handle = Some(handle);
+        self.granted.handle = Some(handle);
         reply.u64(handle);
         reply.u32(match cache {
-            Cache::Kept => KEEP_CACHE | CACHE_DIR,
+            Cache::Used => KEEP_CACHE | CACHE_DIR,
             Cache::Unused => KEEP_CACHE,
         });
         reply.u32(0);
@@ -99,7 +99,7 @@ impl Tree {
                 match rustix::fs::statat(&*directory, entry.name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => {
                         tree.tell(parent, entry.name, level, &stat, reply);
-                        tree.told.node = None;
+                        tree.granted.node = None;
                         entry.put(reply);
                         Ok(())
                     }
@@ -167,7 +167,7 @@ impl Tree {
         let listing = self.handles.listing_mut(handle)?;
         (listing.entries, listing.passed) = (entries, passed);
         (listing.position, listing.fd) = (position, Some(fd));
-        if listing.cache == Cache::Kept && outcome.is_ok() {
+        if listing.cache == Cache::Used && outcome.is_ok() {
             // An empty reply is the end.
             self.nodes.get_mut(node)?.is_partly_listed = reply.length() > 0;
         }

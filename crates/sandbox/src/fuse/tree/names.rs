@@ -53,7 +53,7 @@ impl Tree {
         let stat = rustix::fs::fstat(&fd)?;
         let kept = rustix::io::fcntl_dupfd_cloexec(&fd, 0)?;
         let id = self.nodes.remember_nameless(request.node, stat.st_ino, kept);
-        self.told.node = Some(id);
+        self.granted.node = Some(id);
         self.put_entry_for(id, &stat, Duration::ZERO, reply);
         self.opened(id, fd, Access::Direct, reply)
     }
