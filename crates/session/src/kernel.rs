@@ -412,19 +412,14 @@ impl Kernel {
     }
 
     pub(crate) fn over(&mut self, run: RunNo) {
-        match &mut self.process {
-            Process::Busy { order, work } if order.run == run => match work {
-                Work::Running { .. } | Work::Interrupting { .. } | Work::Over { .. } => {
-                    *work = Work::Over { cause: work.cause() };
-                }
-                Work::Gone { .. } => {}
-            },
-            Process::Absent
-            | Process::Starting { .. }
-            | Process::Idle
-            | Process::Preparing(_)
-            | Process::Busy { .. }
-            | Process::Dying => {}
+        let Some((_, work)) = self.busy_in(run) else {
+            return;
+        };
+        match work {
+            Work::Running { .. } | Work::Interrupting { .. } | Work::Over { .. } => {
+                *work = Work::Over { cause: work.cause() };
+            }
+            Work::Gone { .. } => {}
         }
     }
 
@@ -458,18 +453,27 @@ impl Kernel {
     /// Takes back a run whose order could not be sent, because the process was gone before.
     /// Its successor is given the run, unless it was made to end meanwhile.
     pub(crate) fn unsent(&mut self, run: RunNo) {
-        match &self.process {
-            Process::Busy { order, work } if order.run == run && work.cause().is_none() => {
-                // Its turn has come in time.
-                self.queue.push_front(Queued { begins_before: None, ..*order });
-                self.process = Process::Dying;
-            }
+        let Some((order, work)) = self.busy_in(run) else {
+            return;
+        };
+        if work.cause().is_none() {
+            // Its turn has come in time.
+            let again = Queued { begins_before: None, ..*order };
+            self.queue.push_front(again);
+            self.process = Process::Dying;
+        }
+    }
+
+    /// Returns the order and the progress of the current run, if it is this one.
+    fn busy_in(&mut self, run: RunNo) -> Option<(&Queued, &mut Work)> {
+        match &mut self.process {
+            Process::Busy { order, work } if order.run == run => Some((order, work)),
             Process::Absent
             | Process::Starting { .. }
             | Process::Idle
             | Process::Preparing(_)
             | Process::Busy { .. }
-            | Process::Dying => {}
+            | Process::Dying => None,
         }
     }
 
