@@ -6,8 +6,8 @@ use anyhow::Context;
 use serde::Serialize;
 use serde_json::Value;
 use sessile_client::{Client, ClientError, NewSession};
-use sessile_gateway::answer::{self, State};
-use sessile_gateway::text::{self, OutputOptions, Rest, Sizing};
+use sessile_gateway::answer::State;
+use sessile_gateway::text::{OutputOptions, Rest, Sizing};
 use sessile_gateway::tool::answers::{Finished, History, Reset, SessionNote};
 use sessile_gateway::tool::{self, Action, Request, Run, RunAction, StateExtent, Target};
 use sessile_gateway::{Error, ErrorCode};
@@ -159,14 +159,10 @@ impl Place {
 }
 
 impl Found {
-    /// Returns an answer with its session added.
     fn describe(&self, answer: &impl Serialize) -> anyhow::Result<Value> {
         let metadata = self.directory.metadata().context("the session's directory is gone")?;
-        let mut answer = answer::fields(answer);
         let note = SessionNote::new(metadata.session_id, self.is_new, self.client.revived());
-        answer.extend(answer::fields(&note));
-        text::fit(&mut answer, tool::MOST_BESIDES);
-        Ok(answer.into())
+        Ok(tool::described(answer, note).into())
     }
 
     fn history(&self, limit: u64) -> anyhow::Result<Vec<Entry>> {

@@ -2,8 +2,8 @@
 
 use super::{RunAction, error_of};
 use crate::answer::{
-    Encoding, Encodings, Job, Milliseconds, Output, OutputSoFar, RunResult, RunRow, Truncations,
-    is_false, revival,
+    Continuity, Encoding, Encodings, Job, Milliseconds, Output, OutputSoFar, RunResult, RunRow,
+    Screen, Truncations, is_false, revival,
 };
 use crate::text::{self, Sizing};
 use crate::{Error, ErrorCode};
@@ -73,6 +73,51 @@ impl SessionNote {
     pub fn new(session_id: SessionId, is_new: bool, before: Option<&Metadata>) -> Self {
         Self { session_id, new_session: is_new, revived: before.map(revival) }
     }
+}
+
+/// An answer whose own type does not have the session.
+#[derive(Clone, Debug, Serialize)]
+pub struct InSession<T> {
+    #[serde(flatten)]
+    answer: T,
+    #[serde(flatten)]
+    note: SessionNote,
+}
+
+impl<T> InSession<T> {
+    #[must_use]
+    pub fn noted(answer: T, note: SessionNote) -> Self {
+        Self { answer, note }
+    }
+
+    #[must_use]
+    pub fn of(answer: T, session_id: SessionId) -> Self {
+        Self::noted(answer, SessionNote::new(session_id, false, None))
+    }
+}
+
+/// An answer, and what happened to its session before the call.
+#[derive(Clone, Debug, Serialize)]
+pub struct Continued<T> {
+    #[serde(flatten)]
+    answer: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revived: Option<String>,
+}
+
+impl<T> Continued<T> {
+    #[must_use]
+    pub fn of(answer: T, continuity: &Continuity) -> Self {
+        Self { answer, revived: continuity.previous().map(revival) }
+    }
+}
+
+/// An answer about a new session of the workspace.
+#[derive(Clone, Debug, Serialize)]
+pub struct WithKey<T> {
+    #[serde(flatten)]
+    pub answer: T,
+    pub session_key: String,
 }
 
 /// A finished run.
@@ -281,6 +326,37 @@ pub struct SessionListing {
 #[derive(Clone, Debug, Serialize)]
 pub struct Top {
     pub sessions: Vec<Value>,
+}
+
+/// The screen of a run with a terminal.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionScreen {
+    #[serde(flatten)]
+    pub screen: Screen,
+    pub session_id: SessionId,
+    /// Set when the run is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+}
+
+/// A run of the list, with its output.
+#[derive(Clone, Debug, Serialize)]
+pub struct LoggedRun<'a> {
+    #[serde(flatten)]
+    pub row: &'a RunRow,
+    #[serde(flatten)]
+    pub output: LoggedOutput,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum LoggedOutput {
+    Finished(Box<RunResult>),
+    SoFar(Box<OutputSoFar>),
+    /// It was dropped from the history meanwhile.
+    Dropped {
+        error: String,
+    },
 }
 
 /// Runs with their output.

@@ -26,6 +26,10 @@ pub use terminals::{KeysCall, ResizeCall, ScreenCall, ScreenForm, terminal_of};
 
 pub use unknown::check_fields;
 
+use crate::{answer, text};
+use answers::{InSession, SessionNote};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use sessile_protocol::{Completed, Exec, Until};
 
 /// How many bytes of each stream are read for an answer, and the most that one shows.
@@ -39,6 +43,14 @@ pub const IDLE_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 pub const COMMAND_TIMEOUT_MS: u64 = 30 * 1000;
 pub const MAX_HISTORY: u64 = 100;
 pub const OUTPUT_CAP: u64 = 64 << 20;
+
+/// Returns an answer with its session, in the size of an answer.
+#[must_use]
+pub fn described(answer: &impl Serialize, note: SessionNote) -> Map<String, Value> {
+    let mut fields = answer::fields(&InSession::noted(answer, note));
+    text::fit(&mut fields, MOST_BESIDES);
+    fields
+}
 
 /// Which of the two actions that run something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,12 @@
 use super::pictures::{Picture, Pictures};
 use crate::service::{ErrorCode, ServiceError};
 use rmcp::model::{CallToolResult, ContentBlock};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use sessile_gateway::answer;
 use sessile_gateway::text;
 use sessile_gateway::tool::MOST_BESIDES;
-use sessile_gateway::tool::answers::Failed;
+use sessile_gateway::tool::answers::{Failed, InSession};
 use sessile_protocol::SessionId;
 
 /// Limit for the base64 of pictures in an answer: a message stays below one mebibyte.
@@ -29,9 +30,9 @@ pub(super) struct ToolReply {
     pub(super) pictures: Vec<Picture>,
 }
 
-/// Adds the session to an answer whose own type does not have it.
-pub(super) fn of_session(exact: &mut Map<String, Value>, session: &SessionId) {
-    exact.insert("session_id".to_owned(), session.as_str().into());
+/// Returns an answer with its session, which its own type does not have.
+pub(super) fn in_session(answer: impl Serialize, session: &SessionId) -> Map<String, Value> {
+    answer::fields(&InSession::of(answer, session.clone()))
 }
 
 impl ToolReply {

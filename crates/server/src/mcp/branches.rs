@@ -1,6 +1,6 @@
 //! Forks, checkpoints and rewinds.
 
-use super::answer::{ToolReply, of_session};
+use super::answer::{ToolReply, in_session};
 use super::waiting::{Waiter, cancelled};
 use crate::service::{ErrorCode, Service, ServiceError, WithContinuity};
 use serde::Serialize;
@@ -9,6 +9,7 @@ use sessile_gateway::answer::{
     self, Checkpoint, Checkpoints, Continuity, Dropped, Forked, Rewound,
 };
 use sessile_gateway::text;
+use sessile_gateway::tool::answers::{Continued, Success, WithKey};
 use sessile_gateway::tool::{Branch, BranchCall, BranchTool, Target, WorkspaceBranch};
 use sessile_protocol::SessionId;
 
@@ -32,24 +33,21 @@ pub(super) async fn in_workspace(
     branch: WorkspaceBranch,
 ) -> Result<ToolReply, ServiceError> {
     waiter.check()?;
-    let mut told = match branch {
+    let told = match branch {
         WorkspaceBranch::Fork { order, new_key } => {
             let forked = service.fork_workspace(waiter.caller, target, order, &new_key);
             let WithContinuity { answer, continuity } = while_wanted(waiter, forked).await?;
             let text = format!("{}\nIts session_key is {new_key:?}.", text::forked(&answer));
-            let mut told = reply(&Forked::from(&*answer), text, &continuity);
-            told.exact.insert("session_key".to_owned(), new_key.into());
-            told
+            let forked = WithKey { answer: Forked::from(&*answer), session_key: new_key };
+            reply(&forked, text, &continuity)
         }
         WorkspaceBranch::Other(branch) => {
             let session = service.workspace_session(waiter.caller, target).await?;
-            let mut told = while_wanted(waiter, perform(service, waiter, &session, branch)).await?;
-            of_session(&mut told.exact, &session);
-            told
+            let told = while_wanted(waiter, perform(service, waiter, &session, branch)).await?;
+            ToolReply { exact: in_session(told.exact, &session), ..told }
         }
     };
-    told.exact.shift_insert(0, "success".to_owned(), true.into());
-    Ok(told)
+    Ok(ToolReply { exact: answer::fields(&Success::of(told.exact)), ..told })
 }
 
 async fn perform(
@@ -94,12 +92,12 @@ async fn perform(
 
 /// Returns a reply that also says what became of the session.
 pub(super) fn reply(answer: &impl Serialize, text: String, continuity: &Continuity) -> ToolReply {
-    let mut exact = answer::fields(answer);
-    let Some(previous) = continuity.previous() else { return ToolReply::of(exact, text) };
-    let revived = answer::revival(previous);
-    let text = format!("{revived}\n{text}");
-    exact.insert("revived".to_owned(), revived.into());
-    ToolReply::of(exact, text)
+    let continued = Continued::of(answer, continuity);
+    let text = match &continued.revived {
+        Some(revived) => format!("{revived}\n{text}"),
+        None => text,
+    };
+    ToolReply::of(answer::fields(&continued), text)
 }
 
 /// Awaits the work until the client cancels it or the client's time is up: then nothing

@@ -1,6 +1,6 @@
 //! The `runtime` tool.
 
-use super::answer::{ToolReply, of_session};
+use super::answer::{ToolReply, in_session};
 use super::pictures::{self, Pictures};
 use super::waiting::{Outcome, Waiter};
 use super::workspace_services::WorkspaceServices;
@@ -9,7 +9,7 @@ use crate::service::{Service, ServiceError, ToolAnswer};
 use serde_json::{Map, Value};
 use sessile_gateway::answer;
 use sessile_gateway::text::{self, OutputOptions, Rest, Sizing};
-use sessile_gateway::tool::answers::{Failed, Finished, Interrupt, Read, Success};
+use sessile_gateway::tool::answers::{Failed, Finished, InSession, Interrupt, Read, Success};
 use sessile_gateway::tool::{self, Action, Call, NextCall, Order, Piece, RunAction, Stream};
 use sessile_protocol::{ReadOutput, RunNo, RunPhase, SessionId};
 
@@ -58,7 +58,7 @@ async fn begin(
         ToolAnswer::Finished(answer, done) => {
             Ok((answer, pictures::of(&done, service.program()).await))
         }
-        ToolAnswer::Running { session, run, answer } => {
+        ToolAnswer::Running { session, run, note, answer: _ } => {
             let shape = match request.action {
                 Action::Eval(_) => RunAction::Eval,
                 Action::Exec(_) | Action::State(_) | Action::Reset | Action::History { .. } => {
@@ -66,12 +66,8 @@ async fn begin(
                 }
             };
             let outcome = waiter.wait(service, session.clone(), run).await?;
-            let mut exact = render(&outcome, shape, &sizing(request.output, again));
-            of_session(&mut exact, &session);
-            // What was found out about the session when the run began.
-            for name in ["new_session", "revived"] {
-                exact.extend(answer.get(name).map(|value| (name.to_owned(), value.clone())));
-            }
+            let exact = render(&outcome, shape, &sizing(request.output, again));
+            let exact = answer::fields(&InSession::noted(exact, note));
             Ok((exact, outcome.pictures(service).await))
         }
     }
@@ -106,8 +102,7 @@ async fn come_back(
     match order {
         Order::Wait(run, shape) => {
             let outcome = waiter.wait(service, session.clone(), run).await?;
-            let mut exact = render(&outcome, shape, sizing);
-            of_session(&mut exact, session);
+            let exact = in_session(render(&outcome, shape, sizing), session);
             let text = text::answer_text(&exact, again);
             Ok(ToolReply::of(exact, text).with_pictures(outcome.pictures(service).await))
         }
@@ -115,8 +110,7 @@ async fn come_back(
         Order::Read(piece) => read(service, waiter, session, piece, again).await,
         Order::RunInput(feed) => {
             let outcome = interaction::feed(service, waiter, session, feed).await?;
-            let mut exact = render(&outcome, RunAction::Exec, sizing);
-            of_session(&mut exact, session);
+            let exact = in_session(render(&outcome, RunAction::Exec, sizing), session);
             let text = text::answer_text(&exact, again);
             Ok(ToolReply::of(exact, text))
         }

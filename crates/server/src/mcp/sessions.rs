@@ -1,6 +1,6 @@
 //! The tools that name sessions.
 
-use super::answer::{ToolReply, of_session};
+use super::answer::{ToolReply, in_session};
 use super::terminals::TerminalStart;
 use super::waiting::{Outcome, Waiter};
 use super::{branches, interaction, pictures, runtime, terminals};
@@ -10,7 +10,7 @@ use crate::service::{
 use serde_json::{Map, Value, json};
 use sessile_gateway::answer::{self, Ended, RunResult, Started};
 use sessile_gateway::text::{self, Sizing};
-use sessile_gateway::tool::answers::SessionListing;
+use sessile_gateway::tool::answers::{InSession, Reset, SessionListing};
 use sessile_gateway::tool::{
     self, NextCall, Order, Run, SessionAction, SessionCall, SessionList, SessionStart, StateExtent,
     all_of, session_of, terminal_of,
@@ -76,8 +76,7 @@ pub(super) async fn state(
     let extent = if all_of(arguments)? { StateExtent::All } else { StateExtent::Own };
     let (kernels, history) =
         service.state_with_changes(waiter.caller, &session, tool::STATE_HISTORY).await?;
-    let mut exact = answer::fields(&tool::State::of(kernels, history, extent));
-    of_session(&mut exact, &session);
+    let exact = in_session(tool::State::of(kernels, history, extent), &session);
     let text = text::answer_text(&exact, &NextCall::session(session.as_str()));
     Ok(ToolReply::of(exact, text))
 }
@@ -90,9 +89,8 @@ pub(super) async fn reset(
     let session = session_of(arguments)?;
     waiter.check()?;
     let WithContinuity { answer: (), continuity } = service.reset(waiter.caller, &session).await?;
-    let mut reset = branches::reply(&tool::answers::Reset::done(), RESET.to_owned(), &continuity);
-    of_session(&mut reset.exact, &session);
-    Ok(reset)
+    let reset = InSession::of(Reset::done(), session);
+    Ok(branches::reply(&reset, RESET.to_owned(), &continuity))
 }
 
 pub(super) async fn jobs(

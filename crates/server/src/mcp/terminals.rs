@@ -1,6 +1,6 @@
 //! The tools for terminals of runs.
 
-use super::answer::{ToolReply, of_session};
+use super::answer::ToolReply;
 use super::pictures::Picture;
 use super::waiting::{Waiter, cancelled};
 use crate::keepers::blocking;
@@ -11,6 +11,7 @@ use crate::service::{
 use serde_json::{Map, Value};
 use sessile_gateway::answer;
 use sessile_gateway::text;
+use sessile_gateway::tool::answers::SessionScreen;
 use sessile_gateway::tool::{KeysCall, NextCall, ResizeCall, ScreenCall, ScreenForm};
 use sessile_protocol::{Completed, Exec, RunNo, RunPhase, SessionId};
 use sessile_terminal::render;
@@ -156,16 +157,15 @@ async fn screen_reply(
     look: ScreenForm,
 ) -> Result<ToolReply, ServiceError> {
     let run = seen.view.run;
-    let mut exact = answer::fields(&answer::Screen::of(&seen.view, seen.awaited));
-    of_session(&mut exact, session);
     let mut exit_code = None;
     if seen.view.phase >= RunPhase::Exited {
         let done = service.finished(waiter.caller, session, run, 0, 0, WaitFor::Result).await;
         exit_code = done.ok().flatten().map(|done| done.exit_code);
-        exact.extend(exit_code.map(|code| ("exit_code".to_owned(), code.into())));
     }
+    let screen = answer::Screen::of(&seen.view, seen.awaited);
     let text = text::terminal(&seen.view, seen.awaited, exit_code, text::LIMIT);
-    let told = ToolReply::of(exact, text);
+    let exact = SessionScreen { screen, session_id: session.clone(), exit_code };
+    let told = ToolReply::of(answer::fields(&exact), text);
     match look {
         ScreenForm::Text => Ok(told),
         ScreenForm::Picture => {

@@ -9,7 +9,7 @@ use sessile_client::top::FIRST;
 use sessile_gateway::answer::{self, OutputSoFar, RunResult, RunRow};
 use sessile_gateway::following::{Detail, Event, Position};
 use sessile_gateway::text::{self, OutputOptions, Sizing, StreamFrom};
-use sessile_gateway::tool::answers::{Logs, Top};
+use sessile_gateway::tool::answers::{LoggedOutput, LoggedRun, Logs, Top};
 use sessile_gateway::tool::{NextCall, SessionLogs, all_of};
 use sessile_protocol::{ReadOutput, RunNo, SessionId, StreamView};
 
@@ -127,26 +127,20 @@ async fn with_output(
     sizing: &Sizing,
 ) -> Result<Map<String, Value>, ServiceError> {
     let run = listed.run;
-    let mut fields = answer::fields(listed);
     if listed.event.is_some() {
-        return Ok(fields);
+        return Ok(answer::fields(listed));
     }
     let done = service.finished(waiter.caller, session, run, 0, OUTPUT, WaitFor::Result).await;
-    let written = match done {
-        Ok(Some(done)) => answer::fields(&RunResult::sized(&done, sizing, false)),
+    let output = match done {
+        Ok(Some(done)) => LoggedOutput::Finished(Box::new(RunResult::sized(&done, sizing, false))),
         Ok(None) => {
             let (stdout, stderr) = latest(service, waiter, session, run).await?;
             let (stdout, stderr) = (StreamFrom::whole(&stdout), StreamFrom::whole(&stderr));
-            answer::fields(&OutputSoFar::sized(run, stdout, stderr, sizing))
+            LoggedOutput::SoFar(Box::new(OutputSoFar::sized(run, stdout, stderr, sizing)))
         }
-        // It was dropped from the history meanwhile.
-        Err(error) => {
-            fields.insert("error".to_owned(), error.message.as_str().into());
-            return Ok(fields);
-        }
+        Err(error) => LoggedOutput::Dropped { error: error.message.clone() },
     };
-    fields.extend(written);
-    Ok(fields)
+    Ok(answer::fields(&LoggedRun { row: listed, output }))
 }
 
 /// Returns the end of a run's output so far.

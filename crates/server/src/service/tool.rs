@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sessile_client::NewSession;
 use sessile_gateway::answer::{self, Output, State};
-use sessile_gateway::text::{self, Rest, Sizing};
+use sessile_gateway::text::{Rest, Sizing};
 use sessile_gateway::tool::answers::{Failed, Finished, History, Reset, SessionNote, Success};
 use sessile_gateway::tool::{self, Action, NextCall, RunAction, StateExtent, Target};
 use sessile_protocol::{Answer, Completed, Request, RunNo, SessionId};
@@ -32,6 +32,7 @@ pub(crate) enum ToolAnswer {
     Running {
         session: SessionId,
         run: RunNo,
+        note: SessionNote,
         answer: Map<String, Value>,
     },
 }
@@ -122,8 +123,10 @@ impl Service {
             }
             RunAnswer::Running { run, so_far } => {
                 let so_far = Success::of(Output::running(run, &so_far));
-                let answer = workspace.describe(&so_far).await?;
-                Ok(ToolAnswer::Running { session: workspace.reached.place.id.clone(), run, answer })
+                let note = workspace.note().await?;
+                let answer = tool::described(&so_far, note.clone());
+                let session = workspace.reached.place.id.clone();
+                Ok(ToolAnswer::Running { session, run, note, answer })
             }
         }
     }
@@ -272,16 +275,15 @@ impl Workspace {
         self.describe(&Reset::done()).await
     }
 
-    /// Returns an answer with its session added.
     async fn describe(&self, answer: &impl Serialize) -> Result<Map<String, Value>, ServiceError> {
-        let mut answer = answer::fields(answer);
+        Ok(tool::described(answer, self.note().await?))
+    }
+
+    async fn note(&self) -> Result<SessionNote, ServiceError> {
         let directory = self.reached.place.directory.clone();
         let metadata = blocking(move || Ok(directory.metadata()?)).await?;
         let previous = self.reached.continuity.previous();
-        let note = SessionNote::new(metadata.session_id, self.is_new, previous);
-        answer.extend(answer::fields(&note));
-        text::fit(&mut answer, tool::MOST_BESIDES);
-        Ok(answer)
+        Ok(SessionNote::new(metadata.session_id, self.is_new, previous))
     }
 
     async fn history(&mut self, limit: u64) -> Result<Vec<Entry>, ServiceError> {
