@@ -81,11 +81,14 @@ impl Kernel {
         report
     }
 
+    pub(crate) fn press(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+    }
+
     /// Sends SIGINT until the driver says something, as the keeper does.
     pub(crate) fn press_until(&self, op: &str) -> Value {
-        let pid = Pid::from_child(&self.child);
         for _ in 0..PATIENCE.as_millis() / PRESS.as_millis() {
-            kill_process(pid, Signal::INT).unwrap();
+            self.press();
             match self.reports.recv_timeout(PRESS) {
                 Ok(report) => {
                     assert_eq!(report["op"], op, "{report}");

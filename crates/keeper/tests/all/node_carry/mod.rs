@@ -4,6 +4,7 @@ mod kernel;
 
 use kernel::{Carried, Kernel};
 use serde_json::json;
+use sessile_testkit::until;
 use std::os::unix::fs::PermissionsExt;
 
 /// Runs `setup`, carries it all over, and returns the new kernel, and the old
@@ -360,16 +361,47 @@ fn an_interrupt_ends_a_dump() {
     assert_eq!(kernel.run("many.length"), "1500000");
 }
 
+/// A module that hangs when it is loaded with `STUCK`: a prefix for the files that show
+/// what hangs. It waits until the driver's thread for signals is up, which ends loops, too.
+const HANGING_MODULE: &str = r"
+import { writeFileSync } from 'node:fs';
+if (process.env.STUCK) {
+  while (process.listenerCount('SIGINT') > 0) await new Promise((later) => setTimeout(later, 1));
+  writeFileSync(`${process.env.STUCK}module`, '');
+  await new Promise(() => {});
+}
+export const w = () => 1;
+";
+
+const HANGING_CLASS: &str = r"
+class Stuck {
+  static {
+    if (process.env.STUCK) fs.writeFileSync(`${process.env.STUCK}class`, '');
+    while (process.env.STUCK) {}
+  }
+}
+class After {}
+let s = new Stuck(), a = new After(), n = 1;
+import {w} from './wait.mjs';
+";
+
 #[test]
 fn an_interrupt_ends_a_class_that_hangs_while_it_is_loaded() {
-    let (kernel, done) = dumped(&[
-        "class Stuck { static { while (process.env.STUCK) {} } } class After {} let s = new Stuck(), a = new After(), n = 1; fs.writeFileSync('wait.mjs', 'if (process.env.STUCK) await new Promise(() => {}); export const w = () => 1'); import {w} from './wait.mjs'",
-    ]);
-    done.whole();
-    let mut next = Kernel::start_with(&[("STUCK", "1")]);
+    let mut kernel = Kernel::start();
+    std::fs::write(kernel.work().join("wait.mjs"), HANGING_MODULE).unwrap();
+    kernel.run(HANGING_CLASS);
+    kernel.dump(&kernel.file("dump")).whole();
+    let stuck = kernel.file("stuck-");
+    let mut next = Kernel::start_with(&[("STUCK", stuck.to_str().unwrap())]);
     next.tell(&json!({"op": "load", "path": kernel.file("dump")}));
     next.begin("n + (a instanceof After)");
-    let loaded = Carried(next.press_until("loaded"));
+    // One signal each: a second one could hit what is loaded after that.
+    for hanging in ["stuck-module", "stuck-class"] {
+        until(hanging, || kernel.file(hanging).exists().then_some(()));
+        next.press();
+    }
+    let loaded = Carried(next.hear("loaded"));
+    next.press();
     assert_eq!(loaded.reason("Stuck"), "it was interrupted while it was made again");
     assert!(loaded.reason("s").starts_with("it needs Stuck"));
     assert!(loaded.reason("w").contains("interrupted"));
