@@ -4,13 +4,13 @@
 //! The test is a short form; `cargo xtask stress` is the long one.
 
 use serde_json::{Value, json};
-use sessile_testkit::{Chance, Harness, harness};
+use sessile_testkit::{Chance, Harness, Server, harness, until};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How much of it.
 struct Scale {
@@ -32,37 +32,38 @@ impl Scale {
 }
 
 /// A client that stays connected, and connects again when it has to.
-struct Client {
-    address: String,
-    token: String,
+struct Client<'a> {
+    address: &'a str,
+    token: &'a str,
+    /// Locked while it is replaced.
+    server: &'a Mutex<Option<Server>>,
     connection: Option<BufReader<TcpStream>>,
 }
 
-impl Client {
-    fn new(address: &str, token: &str) -> Self {
-        Self { address: address.to_owned(), token: token.to_owned(), connection: None }
-    }
-
+impl Client<'_> {
     /// Asks until there is an answer. The key makes that safe.
     fn insist(&mut self, path: &str, key: &str, body: &Value) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(120);
-        loop {
-            match self.ask(path, key, body) {
-                Ok((200 | 201, answer)) => return answer,
-                Ok((503 | 429, _)) | Err(_) => self.connection = None,
-                Ok((status, answer)) => panic!("{path}: {status} {answer}"),
+        until(path, || match self.ask(path, key, body) {
+            Ok((200 | 201, answer)) => Some(answer),
+            Ok((503 | 429, _)) => {
+                self.connection = None;
+                None
             }
-            assert!(Instant::now() < deadline, "{path} is not answered");
-            // A server that was just killed takes a moment to be there again.
-            std::thread::sleep(Duration::from_millis(10));
-        }
+            Ok((status, answer)) => panic!("{path}: {status} {answer}"),
+            Err(_) => {
+                self.connection = None;
+                // Waits for the next server.
+                drop(self.server.lock());
+                None
+            }
+        })
     }
 
     fn ask(&mut self, path: &str, key: &str, body: &Value) -> std::io::Result<(u16, Value)> {
         let reader = match &mut self.connection {
             Some(reader) => reader,
             None => {
-                let stream = TcpStream::connect(&self.address)?;
+                let stream = TcpStream::connect(self.address)?;
                 stream.set_read_timeout(Some(Duration::from_secs(60)))?;
                 stream.set_nodelay(true)?;
                 self.connection.insert(BufReader::new(stream))
@@ -168,11 +169,13 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
     let first = h.serve();
     let (address, token) = (first.address(), first.token().to_owned());
     let server = Mutex::new(Some(first));
+    let new_client =
+        || Client { address: &address, token: &token, server: &server, connection: None };
     let deaths = AtomicU64::new(0);
     let answers: Mutex<BTreeMap<u64, Vec<(u64, String)>>> = Mutex::default();
     let progress = Progress::default();
     let ids: Vec<String> = {
-        let mut client = Client::new(&address, &token);
+        let mut client = new_client();
         (0..scale.sessions)
             .map(|session| {
                 let body = json!({"max_history": 100_000, "idle_timeout": 0});
@@ -187,6 +190,7 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
             let life = u64::try_from(scale.life.as_millis()).unwrap();
             loop {
                 let before = progress.answers();
+                // No event to wait for: the server dies at any moment of its work.
                 std::thread::sleep(Duration::from_millis(life / 2 + chance.below(life)));
                 if progress.next(before).is_over {
                     break;
@@ -202,9 +206,9 @@ fn every_run_has_one_record_and_its_output_however_often_the_server_dies() {
         let clients: Vec<_> = (0..scale.clients)
             .map(|number| {
                 let (ids, languages, answers, scale) = (&ids, &languages, &answers, &scale);
-                let (address, token, progress) = (&address, &token, &progress);
+                let (new_client, progress) = (&new_client, &progress);
                 scope.spawn(move || {
-                    let mut client = Client::new(address, token);
+                    let mut client = new_client();
                     let mut chance = Chance::of(number);
                     for run in 0..scale.runs / scale.clients {
                         let session = chance.below(scale.sessions);

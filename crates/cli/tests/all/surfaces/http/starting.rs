@@ -73,7 +73,8 @@ fn a_server_that_is_killed_in_the_middle_of_starts_makes_none_twice() {
     for moment in 0..KILLS {
         let key = format!("k{moment}");
         let order = keyed(&server, &key, &body);
-        // Sent, and not waited for. What the server has done of it when it dies differs.
+        // Sent, and not waited for. No event to wait for: the server dies at another moment
+        // of the start each time.
         let asked = order.open();
         std::thread::sleep(Duration::from_micros(
             u64::from(moment) * whole.as_micros() as u64 / u64::from(KILLS),
