@@ -57,7 +57,7 @@ struct Place {
 }
 
 /// A workspace's session.
-struct Found {
+struct WorkspaceSession {
     directory: Directory,
     client: Client,
     is_new: bool,
@@ -92,14 +92,14 @@ impl Place {
     }
 
     /// Returns the workspace's session; makes a new one if there is none, or it has ended.
-    fn find(&self) -> anyhow::Result<Found> {
+    fn find(&self) -> anyhow::Result<WorkspaceSession> {
         let claim = self.settings.sessions.claim(&self.key)?;
         if let Some(id) = claim.session()
             && let Ok(directory) = self.settings.sessions.find(&id)
         {
             self.check_confined(&directory)?;
             match self.settings.launcher.open(&directory) {
-                Ok(client) => return Ok(Found { directory, client, is_new: false }),
+                Ok(client) => return Ok(WorkspaceSession { directory, client, is_new: false }),
                 Err(ClientError::Ended(_) | ClientError::Store(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -112,7 +112,7 @@ impl Place {
         let (directory, metadata) = self.settings.launcher.create(&self.settings.sessions, spec)?;
         claim.record(&metadata.session_id)?;
         let client = self.settings.launcher.open(&directory)?;
-        Ok(Found { directory, client, is_new: true })
+        Ok(WorkspaceSession { directory, client, is_new: true })
     }
 
     /// Checks that a session that was found by the sandbox's key is in that sandbox:
@@ -130,35 +130,35 @@ impl Place {
         let order = run.order();
         // Checked before there is a session for it.
         order.check()?;
-        let mut found = self.find()?;
-        let done = exec::run(&mut found.client, order)?;
-        let rest = Rest::Directory(found.directory.path().to_owned());
-        found.describe(&Finished::of(&done, shape, &Sizing { options, rest }))
+        let mut session = self.find()?;
+        let done = exec::run(&mut session.client, order)?;
+        let rest = Rest::Directory(session.directory.path().to_owned());
+        session.describe(&Finished::of(&done, shape, &Sizing { options, rest }))
     }
 
     fn state(&self, extent: StateExtent) -> anyhow::Result<Value> {
-        let mut found = self.find()?;
-        let Answer::State(view) = found.client.call(sessile_protocol::Request::State)? else {
+        let mut session = self.find()?;
+        let Answer::State(view) = session.client.call(sessile_protocol::Request::State)? else {
             anyhow::bail!(ClientError::Unexpected);
         };
-        let history = found.history(tool::STATE_HISTORY)?;
-        found.describe(&tool::State::of(State::live_with_changes(&view), history, extent))
+        let history = session.history(tool::STATE_HISTORY)?;
+        session.describe(&tool::State::of(State::live_with_changes(&view), history, extent))
     }
 
     fn reset(&self) -> anyhow::Result<Value> {
-        let mut found = self.find()?;
-        found.client.call(sessile_protocol::Request::Reset)?;
-        found.describe(&Reset::done())
+        let mut session = self.find()?;
+        session.client.call(sessile_protocol::Request::Reset)?;
+        session.describe(&Reset::done())
     }
 
     fn history(&self, limit: u64) -> anyhow::Result<Value> {
-        let found = self.find()?;
-        let history = found.history(limit)?;
-        found.describe(&History::of(history))
+        let session = self.find()?;
+        let history = session.history(limit)?;
+        session.describe(&History::of(history))
     }
 }
 
-impl Found {
+impl WorkspaceSession {
     fn describe(&self, answer: &impl Serialize) -> anyhow::Result<Value> {
         let metadata = self.directory.metadata().context("the session's directory is gone")?;
         let note = SessionNote::new(metadata.session_id, self.is_new, self.client.revived());

@@ -49,7 +49,7 @@ pub enum Urgency {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct PendingChanges {
     /// Times of the first and last change since the work was last begun.
     first: Tick,
     last: Tick,
@@ -60,12 +60,12 @@ struct Wanted {
 struct Begun {
     at: Tick,
     /// The changes that it was begun for.
-    wanted: Option<Wanted>,
+    pending: Option<PendingChanges>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pacing {
-    wanted: Option<Wanted>,
+    pending: Option<PendingChanges>,
     changed: Option<Tick>,
     /// How far apart changes are, on average: the latest count most. In eighths of a tick.
     apart: Tick,
@@ -77,7 +77,7 @@ impl Pacing {
     /// Returns when the work is due, if there is any.
     #[must_use]
     pub fn due(&self) -> Option<Tick> {
-        let Wanted { first, last, pause } = self.wanted?;
+        let PendingChanges { first, last, pause } = self.pending?;
         let paced = (last + pause).min(first + LOOP).max(self.not_before).min(first + PATIENCE);
         // One at a time, unless the one before is lost.
         Some(self.begun.map_or(paced, |begun| paced.max(begun.at + PATIENCE)))
@@ -86,9 +86,9 @@ impl Pacing {
     /// Returns the urgency of the work if it is due.
     #[must_use]
     pub fn urgency(&self, now: Tick) -> Option<Urgency> {
-        let wanted = self.wanted?;
+        let pending = self.pending?;
         self.due().filter(|due| *due <= now)?;
-        Some(if wanted.first + PATIENCE <= now { Urgency::Overdue } else { Urgency::Idle })
+        Some(if pending.first + PATIENCE <= now { Urgency::Overdue } else { Urgency::Idle })
     }
 
     /// Notes a change.
@@ -104,26 +104,26 @@ impl Pacing {
                 PROMPT
             }
         };
-        let first = self.wanted.map_or(now, |wanted| wanted.first);
-        self.wanted = Some(Wanted { first, last: now, pause });
+        let first = self.pending.map_or(now, |pending| pending.first);
+        self.pending = Some(PendingChanges { first, last: now, pause });
     }
 
     /// Drops all changes and any work in progress.
     pub fn forget(&mut self) {
-        (self.wanted, self.begun) = (None, None);
+        (self.pending, self.begun) = (None, None);
     }
 
     /// Begins the work for all changes so far.
     pub fn begun(&mut self, now: Tick) {
-        self.begun = Some(Begun { at: now, wanted: self.wanted.take() });
+        self.begun = Some(Begun { at: now, pending: self.pending.take() });
     }
 
     /// Reschedules work that got no turn. `chance` is any number.
     pub fn refused(&mut self, now: Tick, chance: u64) {
-        if let Some(wanted) = self.begun.take().and_then(|begun| begun.wanted) {
-            let last = self.wanted.map_or(wanted.last, |newer| newer.last);
-            self.wanted = Some(Wanted { last, ..wanted });
-            let wait = RETRY + now.saturating_sub(wanted.first) / 4;
+        if let Some(pending) = self.begun.take().and_then(|begun| begun.pending) {
+            let last = self.pending.map_or(pending.last, |newer| newer.last);
+            self.pending = Some(PendingChanges { last, ..pending });
+            let wait = RETRY + now.saturating_sub(pending.first) / 4;
             self.not_before = now + wait + chance % wait;
         }
     }
@@ -193,7 +193,7 @@ mod tests {
                 *now += apart;
                 pacing.changed(*now);
             }
-            let first = pacing.wanted.unwrap().first;
+            let first = pacing.pending.unwrap().first;
             pacing.begun(*now);
             pacing.done(*now);
             *now += apart;

@@ -25,7 +25,7 @@ pub(crate) struct Config {
 
 /// A setting, and where it comes from.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct SettingRow {
     value: Value,
     from: String,
 }
@@ -45,7 +45,7 @@ impl Config {
         } else {
             let mut fields = Map::new();
             for (name, value, from) in rows {
-                fields.insert(name.to_owned(), serde_json::to_value(Shown { value, from })?);
+                fields.insert(name.to_owned(), serde_json::to_value(SettingRow { value, from })?);
             }
             output::json(&fields)?;
         }

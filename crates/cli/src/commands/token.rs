@@ -61,7 +61,7 @@ enum Action {
 #[serde(untagged)]
 enum Answer {
     Created(Box<Created>),
-    List(Vec<Shown>),
+    List(Vec<TokenRow>),
     Revoked { revoked: String },
     Owner { token: String, file: String },
 }
@@ -69,13 +69,13 @@ enum Answer {
 #[derive(Debug, Serialize)]
 struct Created {
     #[serde(flatten)]
-    shown: Shown,
+    shown: TokenRow,
     token: String,
 }
 
 /// A token without its text.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct TokenRow {
     name: String,
     workspaces: Option<Vec<PathBuf>>,
     sandbox: Option<Policy>,
@@ -84,7 +84,7 @@ struct Shown {
     expired: bool,
 }
 
-impl Shown {
+impl TokenRow {
     fn of(grant: &Grant, now: Timestamp) -> Self {
         Self {
             name: grant.name.clone(),
@@ -109,7 +109,7 @@ impl Token {
             }
             Action::List => {
                 let now = Timestamp::now();
-                Answer::List(tokens.list()?.iter().map(|grant| Shown::of(grant, now)).collect())
+                Answer::List(tokens.list()?.iter().map(|grant| TokenRow::of(grant, now)).collect())
             }
             Action::Revoke { name } => {
                 ensure!(
@@ -148,7 +148,7 @@ fn create(
         workspaces.iter().map(|path| directory(path)).collect::<anyhow::Result<_>>()?;
     let workspaces = Some(workspaces).filter(|all| !all.is_empty());
     let (token, grant) = tokens.create(name, TokenLimits { workspaces, sandbox, expires_at })?;
-    Ok(Answer::Created(Box::new(Created { shown: Shown::of(&grant, now), token })))
+    Ok(Answer::Created(Box::new(Created { shown: TokenRow::of(&grant, now), token })))
 }
 
 /// Resolves a directory's links: the directories of sessions are compared with the result.

@@ -56,14 +56,14 @@ enum Task {
 
 /// Files that were taken.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Taken {
+pub(super) struct TakenFiles {
     pub(super) tree: TreeId,
     pub(super) view: FilesView,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 enum Outcome {
-    Taken(Taken),
+    Taken(TakenFiles),
     Put(RestoredFiles),
     /// What is missing from the copies.
     Copied(Vec<LeftBehind>),
@@ -91,15 +91,15 @@ struct FileJob {
 pub(super) struct FileJobs {
     jobs: Vec<FileJob>,
     last: u64,
-    trees: BTreeMap<FilesId, Taken>,
+    trees: BTreeMap<FilesId, TakenFiles>,
 }
 
 impl FileJobs {
-    pub(super) fn tree(&self, files: FilesId) -> Option<&Taken> {
+    pub(super) fn tree(&self, files: FilesId) -> Option<&TakenFiles> {
         self.trees.get(&files)
     }
 
-    pub(super) fn keep(&mut self, files: FilesId, taken: Taken) {
+    pub(super) fn keep(&mut self, files: FilesId, taken: TakenFiles) {
         self.trees.insert(files, taken);
     }
 }
@@ -335,7 +335,7 @@ fn failure(error: &files::Error) -> Failure {
     Failure::because(Code::Storage, what, error)
 }
 
-fn take(place: &Place) -> Result<Taken, files::Error> {
+fn take(place: &Place) -> Result<TakenFiles, files::Error> {
     let snapshot = Depot::open(&place.depot)?.snapshot(&place.root, &rules(place))?;
     let report = &snapshot.report;
     let view = FilesView {
@@ -345,7 +345,7 @@ fn take(place: &Place) -> Result<Taken, files::Error> {
         left_out: report.left_out.total(),
         examples: omissions(&report.left_out),
     };
-    Ok(Taken { tree: snapshot.tree, view })
+    Ok(TakenFiles { tree: snapshot.tree, view })
 }
 
 fn put(place: &Place, tree: TreeId, before: TreeId) -> Result<Outcome, Failure> {

@@ -2,7 +2,7 @@
 //! the keeper's death; for the others, the record says what is lost.
 
 use super::super::Keeper;
-use super::files::Taken;
+use super::files::TakenFiles;
 use super::images::Content;
 use serde::{Deserialize, Serialize};
 use sessile_protocol::{Code, Failure, Language, RunNo};
@@ -54,7 +54,7 @@ struct Recorded {
     #[serde(default)]
     busy: Vec<Language>,
     #[serde(default)]
-    files: Option<Taken>,
+    files: Option<TakenFiles>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -14,7 +14,7 @@
 
 use super::super::{JobEnded, Order, Report, mentions};
 use super::dialect::Status;
-use super::job_list::{self, Found, State};
+use super::job_list::{self, ListedJob, State};
 use super::job_name::{self, Names};
 use super::{Secret, Shell};
 use crate::scratch::{make_fifo, read_left, write_file};
@@ -290,15 +290,15 @@ impl Shell {
         let Some(current) = &self.current else { return };
         let run = current.run;
         let found = self.listed_jobs();
-        let is_new = |job: &Found| span.has(job.pid) && self.watched_at(job.pid).is_none();
-        let new: Vec<Found> = found.iter().copied().filter(is_new).collect();
+        let is_new = |job: &ListedJob| span.has(job.pid) && self.watched_at(job.pid).is_none();
+        let new: Vec<ListedJob> = found.iter().copied().filter(is_new).collect();
         let pids: Vec<u32> = new.iter().map(|job| job.pid).collect();
         let commands = match &current.starts {
             StartedJobs::Nothing | StartedJobs::Shown => vec![None; pids.len()],
             StartedJobs::One(names) | StartedJobs::Many { names, .. } => names.of(&pids, span.last),
         };
         self.tell_watched(&found);
-        for (Found { pid, state }, command) in new.into_iter().zip(commands) {
+        for (ListedJob { pid, state }, command) in new.into_iter().zip(commands) {
             let job = WatchedJob { pid, run, command };
             match state {
                 State::Ended(exit_code) => self.tell_job(job, exit_code),
@@ -310,13 +310,13 @@ impl Shell {
         }
     }
 
-    fn listed_jobs(&self) -> Vec<Found> {
+    fn listed_jobs(&self) -> Vec<ListedJob> {
         job_list::read(&read_left(&self.left("w/j")).unwrap_or_default())
     }
 
     /// Reports the jobs of earlier runs that have ended.
-    fn tell_watched(&mut self, found: &[Found]) {
-        for Found { pid, state } in found {
+    fn tell_watched(&mut self, found: &[ListedJob]) {
+        for ListedJob { pid, state } in found {
             if let (State::Ended(exit_code), Some(at)) = (state, self.watched_at(*pid)) {
                 let job = self.background.watched.remove(at);
                 self.tell_job(job, *exit_code);

@@ -13,7 +13,7 @@
 
 /// A job, identified by the value of `$!`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct ListedJob {
     pub(super) pid: u32,
     pub(super) state: State,
 }
@@ -27,9 +27,9 @@ pub(super) enum State {
 
 /// Returns the jobs, the oldest first, each once. A status in the list counts only for
 /// dash: the other shells are asked for it.
-pub(super) fn read(answer: &[u8]) -> Vec<Found> {
+pub(super) fn read(answer: &[u8]) -> Vec<ListedJob> {
     let text = String::from_utf8_lossy(answer);
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<ListedJob> = Vec::new();
     for line in text.lines() {
         if let Some(answer) = line.strip_prefix("= ") {
             found.extend(answered(answer));
@@ -46,20 +46,20 @@ pub(super) fn read(answer: &[u8]) -> Vec<Found> {
     found
 }
 
-fn answered(line: &str) -> Option<Found> {
+fn answered(line: &str) -> Option<ListedJob> {
     let (pid, status) = line.split_once(' ')?;
     let state = match status {
         "-" => State::Lives,
         status => State::Ended(status.parse().ok()),
     };
-    Some(Found { pid: pid.parse().ok()?, state })
+    Some(ListedJob { pid: pid.parse().ok()?, state })
 }
 
 /// ` + 1235 Running sleep 5 &`
-fn listed(line: &str) -> Option<Found> {
+fn listed(line: &str) -> Option<ListedJob> {
     let line = line.trim_start_matches([' ', '\t', '+', '-']);
     let (pid, state) = line.split_once(' ').unwrap_or((line, ""));
-    Some(Found { pid: pid.parse().ok()?, state: state_of(state.trim_start()) })
+    Some(ListedJob { pid: pid.parse().ok()?, state: state_of(state.trim_start()) })
 }
 
 fn first_number(line: &str) -> Option<u32> {
@@ -100,12 +100,12 @@ fn state_of(words: &str) -> State {
 mod tests {
     use super::*;
 
-    fn lives(pid: u32) -> Found {
-        Found { pid, state: State::Lives }
+    fn lives(pid: u32) -> ListedJob {
+        ListedJob { pid, state: State::Lives }
     }
 
-    fn ended(pid: u32, status: i32) -> Found {
-        Found { pid, state: State::Ended(Some(status)) }
+    fn ended(pid: u32, status: i32) -> ListedJob {
+        ListedJob { pid, state: State::Ended(Some(status)) }
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
     fn answers_count_more_than_what_was_listed() {
         let text = "[2]-  12 Running                 a &\n[3]+  13 Running        sleep 5 &\n\
                     = 11 127\n= 12 3\n= 14 ?\n";
-        let unknown = Found { pid: 14, state: State::Ended(None) };
+        let unknown = ListedJob { pid: 14, state: State::Ended(None) };
         assert_eq!(read(text.as_bytes()), [ended(11, 127), ended(12, 3), lives(13), unknown]);
     }
 

@@ -37,7 +37,7 @@ struct Part {
 
 /// The part of a file that a request wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum RequestedPart {
     All,
     Some(Part),
     /// The range is beyond the end of the file.
@@ -86,14 +86,15 @@ pub(in crate::http) async fn read(
     let same = text(&headers, &header::IF_RANGE).is_none_or(|known| known == tag);
     let range = text(&headers, &header::RANGE).filter(|_| same);
     let size = entry.size;
-    let (status, part) = match range.map_or(Wanted::All, |range| wanted(range, size)) {
-        Wanted::All => (StatusCode::OK, Part { from: 0, length: size }),
-        Wanted::Some(part) => {
+    let (status, part) = match range.map_or(RequestedPart::All, |range| requested_part(range, size))
+    {
+        RequestedPart::All => (StatusCode::OK, Part { from: 0, length: size }),
+        RequestedPart::Some(part) => {
             let last = part.from + part.length - 1;
             put(&mut head, header::CONTENT_RANGE, &format!("bytes {}-{last}/{size}", part.from));
             (StatusCode::PARTIAL_CONTENT, part)
         }
-        Wanted::Nothing => {
+        RequestedPart::Nothing => {
             let message = format!("the file has {size} bytes, and none where it is asked for");
             let mut response = ServiceError::new(ErrorCode::BadRange, message).into_response();
             put(response.headers_mut(), header::CONTENT_RANGE, &format!("bytes */{size}"));
@@ -120,9 +121,9 @@ fn matches(known: &str, tag: &str) -> bool {
 }
 
 /// Parses a range. Several ranges, or another unit, count as none.
-fn wanted(range: &str, size: u64) -> Wanted {
+fn requested_part(range: &str, size: u64) -> RequestedPart {
     let Some((first, last)) = range.strip_prefix("bytes=").and_then(|r| r.split_once('-')) else {
-        return Wanted::All;
+        return RequestedPart::All;
     };
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let (from, end) = match (first.trim().is_empty(), number(first), number(last)) {
@@ -130,11 +131,11 @@ fn wanted(range: &str, size: u64) -> Wanted {
             (from, last.map_or(size, |last| last.saturating_add(1)).min(size))
         }
         (true, _, Some(length)) => (size.saturating_sub(length), size),
-        _ => return Wanted::All,
+        _ => return RequestedPart::All,
     };
     match end.checked_sub(from) {
-        Some(length @ 1..) => Wanted::Some(Part { from, length }),
-        Some(0) | None => Wanted::Nothing,
+        Some(length @ 1..) => RequestedPart::Some(Part { from, length }),
+        Some(0) | None => RequestedPart::Nothing,
     }
 }
 
@@ -241,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_range_is_what_the_file_has_of_it() {
-        let some = |from, length| Wanted::Some(Part { from, length });
+        let some = |from, length| RequestedPart::Some(Part { from, length });
         for (range, means) in [
             ("bytes=0-0", some(0, 1)),
             ("bytes=2-", some(2, 8)),
@@ -249,16 +250,16 @@ mod tests {
             ("bytes=2-99", some(2, 8)),
             ("bytes=-3", some(7, 3)),
             ("bytes=-99", some(0, 10)),
-            ("bytes=10-", Wanted::Nothing),
-            ("bytes=-0", Wanted::Nothing),
-            ("bytes=4-2", Wanted::Nothing),
-            ("bytes=0-1,4-5", Wanted::All),
-            ("bytes=x-", Wanted::All),
-            ("bytes=-", Wanted::All),
-            ("lines=1-2", Wanted::All),
+            ("bytes=10-", RequestedPart::Nothing),
+            ("bytes=-0", RequestedPart::Nothing),
+            ("bytes=4-2", RequestedPart::Nothing),
+            ("bytes=0-1,4-5", RequestedPart::All),
+            ("bytes=x-", RequestedPart::All),
+            ("bytes=-", RequestedPart::All),
+            ("lines=1-2", RequestedPart::All),
         ] {
-            assert_eq!(wanted(range, 10), means, "{range}");
+            assert_eq!(requested_part(range, 10), means, "{range}");
         }
-        assert_eq!(wanted("bytes=0-", 0), Wanted::Nothing);
+        assert_eq!(requested_part("bytes=0-", 0), RequestedPart::Nothing);
     }
 }
