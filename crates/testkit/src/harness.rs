@@ -20,6 +20,9 @@ pub struct Harness {
     binary: PathBuf,
     root: tempfile::TempDir,
     state: tempfile::TempDir,
+    /// Home directory of all tests: their programs leave histories and caches there, and do
+    /// not find the settings of whoever runs the tests.
+    home: PathBuf,
     sessions_dir: PathBuf,
     /// The user that runs commands, if not ourselves.
     user: Option<u32>,
@@ -48,15 +51,10 @@ impl Harness {
         let sessions_dir = root.path().join(deep).join("sessions");
         std::fs::create_dir_all(sessions_dir.parent().expect("a parent")).expect("directories");
         let state = tempfile::tempdir().expect("a temporary directory");
-        Self {
-            binary: binary.into(),
-            root,
-            state,
-            sessions_dir,
-            user: None,
-            group: None,
-            machine: None,
-        }
+        let binary = binary.into();
+        let home = binary.with_file_name("tests-home");
+        std::fs::create_dir_all(&home).expect("a home directory");
+        Self { binary, root, state, home, sessions_dir, user: None, group: None, machine: None }
     }
 
     /// For root: makes a harness that runs commands as an unprivileged user.
@@ -76,6 +74,7 @@ impl Harness {
             chown(directory, Some(NOBODY), Some(NOBODY)).expect("a directory of nobody's");
         }
         harness.binary = copy;
+        harness.home = harness.root();
         harness.user = Some(NOBODY);
         harness
     }
@@ -153,11 +152,11 @@ impl Harness {
             .current_dir(self.root())
             .env("SESSILE_SESSIONS_DIR", &self.sessions_dir)
             .env("XDG_STATE_HOME", self.state_home())
+            .env("HOME", &self.home)
             .env("LC_ALL", "C.UTF-8")
             .env("SESSILE_ALLOW_ENV", MARK)
             .env(MARK, self.root.path());
         if let Some(user) = self.user {
-            command.env("HOME", self.root.path());
             if self.machine.is_none() {
                 command.uid(user).gid(user);
             }

@@ -5,8 +5,9 @@ use crate::{Harness, Process, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -30,9 +31,10 @@ impl Harness {
     #[track_caller]
     #[must_use]
     pub fn server(&self, args: &[&str]) -> Server {
+        let own = own_address();
         let words = match args.contains(&"--listen") {
             true => [&["serve"], args].concat(),
-            false => [&["serve", "--listen", "127.0.0.1:0"], args].concat(),
+            false => [&["serve", "--listen", &own], args].concat(),
         };
         Server::spawn(self.command(&words), self)
     }
@@ -60,6 +62,22 @@ impl Harness {
     pub fn no_server(&self, args: &[&str]) -> String {
         self.sessile(&[&["serve"], args].concat()).exits(1).prints("").errors()
     }
+}
+
+/// Returns an address that no other test uses, and that the system does not choose for
+/// connections (it takes ports from 32768): another server can listen there later, when the
+/// first one was killed.
+fn own_address() -> String {
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Other test executables that run at the same time begin elsewhere.
+    let start = std::process::id().wrapping_mul(997);
+    let mut ports = std::iter::repeat_with(|| {
+        let port = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT + FIRST;
+        format!("127.0.0.1:{port}")
+    });
+    ports.find(|address| TcpStream::connect(address).is_err()).expect("ports without end")
 }
 
 impl Server {
