@@ -367,12 +367,11 @@ impl MoreFiles {
         let limit = Process::new(pid).limit("Max open files")?;
         let soft = limit.soft.filter(|soft| *soft < ENOUGH)?;
         let before = Rlimit { current: Some(soft), maximum: limit.hard };
-        let maximum = limit.hard.map(|hard| hard.max(ENOUGH));
-        let raised = Rlimit { current: Some(ENOUGH), maximum };
-        // Only a privileged process can exceed the maximum.
-        let highest = Rlimit { current: limit.hard, maximum: limit.hard };
-        let mut tries = [raised, highest].into_iter();
-        tries.find_map(|limit| prlimit(Some(pid), Resource::Nofile, limit).ok())?;
+        // Never beyond the maximum: another thread could start a process meanwhile, which would
+        // then have more than the sandbox allows.
+        let most = limit.hard.map_or(ENOUGH, |hard| hard.min(ENOUGH));
+        let raised = Rlimit { current: Some(most), maximum: limit.hard };
+        prlimit(Some(pid), Resource::Nofile, raised).ok()?;
         Some(Self { pid, before })
     }
 }
