@@ -11,7 +11,7 @@ use crate::copying::{self, Placement};
 use crate::found::Kind;
 use crate::ledger::{ApplyLock, Ledger};
 use crate::scope::Selection;
-use crate::{Layer, LayerError, Result, quoted};
+use crate::{Layer, LayerError, Result};
 
 /// The result of discarding changes.
 #[derive(Debug, Default)]
