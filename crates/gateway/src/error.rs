@@ -480,7 +480,7 @@ impl From<&LayerError> for ErrorCode {
             LayerError::BadPath(..) => Self::BadPath,
             LayerError::Unchanged(_) => Self::FileNotFound,
             LayerError::Conflict { .. } | LayerError::Raced { .. } => Self::LayerConflict,
-            LayerError::Halted { source, .. } => (&**source).into(),
+            LayerError::Halted { why, .. } => (&**why).into(),
             LayerError::Io { source, .. }
                 if source.kind() == std::io::ErrorKind::PermissionDenied =>
             {

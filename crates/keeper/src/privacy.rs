@@ -22,7 +22,7 @@ use crate::processes::PipeId;
 use crate::syscall_injection::{StoppedProcess, Waiting};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::FileType;
-use rustix::process::{Pid, PidfdFlags};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, prlimit};
 use sessile_proc::{Process, ProcessAccess};
 use sessile_sandbox::plan::User;
 use std::fs::File;
@@ -192,6 +192,7 @@ impl Privacy {
         known.pipes = Pipes::NotAll;
         let known = privacy.insert(known);
         let mut inside = at_rest(pid, kernel, &known.named, patience)?;
+        let _more = MoreFiles::of(pid);
         inside.wants_spare = kernel.reopens_orders();
         inside.deny_inspection(confined.user())?;
         for (pipe, named) in kernel.pipes().into_iter().zip(&known.named) {
@@ -352,11 +353,40 @@ fn is_epoll(number: i64) -> bool {
     number == libc::SYS_epoll_pwait
 }
 
+/// More open files for a stopped kernel than its user's code has set: its pipes may have
+/// numbers beyond that, at which the system would put no others. Afterwards the limit is what
+/// it was.
+struct MoreFiles {
+    pid: Pid,
+    before: Rlimit,
+}
+
+impl MoreFiles {
+    fn of(pid: Pid) -> Option<Self> {
+        const ENOUGH: u64 = HIGHEST + 24;
+        let limit = Process::new(pid).limit("Max open files")?;
+        let soft = limit.soft.filter(|soft| *soft < ENOUGH)?;
+        let before = Rlimit { current: Some(soft), maximum: limit.hard };
+        // Never beyond the maximum: another thread could start a process meanwhile, which would
+        // then have more than the sandbox allows.
+        let most = limit.hard.map_or(ENOUGH, |hard| hard.min(ENOUGH));
+        let raised = Rlimit { current: Some(most), maximum: limit.hard };
+        prlimit(Some(pid), Resource::Nofile, raised).ok()?;
+        Some(Self { pid, before })
+    }
+}
+
+impl Drop for MoreFiles {
+    fn drop(&mut self) {
+        let _ = prlimit(Some(self.pid), Resource::Nofile, self.before.clone());
+    }
+}
+
 fn candidates_of(pid: Pid) -> Vec<u32> {
     let limit = Process::new(pid).limit("Max open files");
     let limit = limit.and_then(|limit| limit.soft).unwrap_or(HIGHEST);
     let top = u32::try_from(limit.saturating_sub(1).min(HIGHEST)).unwrap_or(LOW);
-    (0..LOW).chain(top.saturating_sub(HIGH).max(LOW)..=top).collect()
+    (0..LOW.min(top + 1)).chain(top.saturating_sub(HIGH).max(LOW)..=top).collect()
 }
 
 fn ids(pipes: [&OwnedFd; 2]) -> io::Result<[PipeId; 2]> {
@@ -415,7 +445,10 @@ impl Inside {
     /// Replaces one of these two pipes with a new one. Returns its write end.
     fn replace(&mut self, [current, named]: [&OwnedFd; 2]) -> io::Result<OwnedFd> {
         let ids = ids([current, named])?;
-        let number = self.candidates.iter().copied().find(|fd| self.is_one_of(*fd, &ids));
+        // The limit may have been another when the pipe got its number.
+        let anywhere = LOW..=u32::try_from(HIGHEST).unwrap_or(LOW);
+        let mut numbers = self.candidates.iter().copied().chain(anywhere);
+        let number = numbers.find(|fd| self.is_one_of(*fd, &ids));
         let number = number.ok_or(io::ErrorKind::BrokenPipe)?;
         let room = self.stopped.room();
         let [reading, writing] = self.make_pipe(room)?;

@@ -64,13 +64,10 @@ impl Layer {
     }
 
     fn apply_all(&self, changes: &[Change], force: Force, applied: &mut Applied) -> Result<()> {
-        let halted = |change: &Change, done: usize| {
-            let path = quoted(&change.path);
-            move |source: LayerError| LayerError::Halted { path, source: Box::new(source), done }
-        };
+        let halted = |done: usize| move |why| LayerError::Halted { why: Box::new(why), done };
         for change in changes.iter().rev().filter(|change| goes_first(change)) {
             let removed = self.take_away(change, force);
-            match removed.map_err(halted(change, applied.paths.len()))? {
+            match removed.map_err(halted(applied.paths.len()))? {
                 None if change.after.is_none() => applied.paths.push(change.path.clone()),
                 None => {}
                 Some(reason) => applied.skip(change, reason),
@@ -81,7 +78,7 @@ impl Layer {
                 continue;
             }
             let brought = self.bring(change, force);
-            match brought.map_err(halted(change, applied.paths.len()))? {
+            match brought.map_err(halted(applied.paths.len()))? {
                 None => {
                     applied.paths.push(change.path.clone());
                     if change.after.as_ref().is_some_and(copying::has_set_ids) {
@@ -95,7 +92,7 @@ impl Layer {
         for change in changes.iter().rev() {
             if let Some(after) = change.after.filter(|after| after.kind == Kind::Directory) {
                 let set = copying::apply_mode(&self.real, &change.path, after.mode);
-                set.map_err(halted(change, applied.paths.len()))?;
+                set.map_err(halted(applied.paths.len()))?;
             }
         }
         Ok(())

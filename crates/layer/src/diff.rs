@@ -7,7 +7,7 @@ use crate::copying::has_set_ids;
 use crate::found::{Kind, Node};
 use crate::quoting::prefixed;
 use crate::scope::Selection;
-use crate::{Layer, Result, Skipped, Tree, quoted};
+use crate::{Layer, LayerError, Result, Skipped, Tree, quoted};
 use similar::{ChangeTag, TextDiff};
 use std::fmt::Write;
 use std::time::Duration;
@@ -72,6 +72,12 @@ impl Layer {
         let mut length = 0;
         for change in changes.list {
             let (lines, mut text) = self.show(&change, has_more_below.has(&change));
+            if lines == Lines::Binary
+                && let Some(reason) = self.why_unreadable(&change)
+            {
+                diff.skipped.push(Skipped { path: change.path, reason });
+                continue;
+            }
             length += text.len();
             if length > most {
                 diff.is_truncated = true;
@@ -80,6 +86,16 @@ impl Layer {
             diff.changes.push(ShownChange { change, lines, text });
         }
         Ok(diff)
+    }
+
+    /// Returns why a file of the layer cannot be read, as one of another user inside cannot.
+    fn why_unreadable(&self, change: &Change) -> Option<String> {
+        change.after.filter(|after| after.kind == Kind::File)?;
+        match self.upper.content(&change.path, 0) {
+            Err(LayerError::Io { source, .. }) => Some(source.to_string()),
+            Err(error) => Some(error.to_string()),
+            Ok(_) => None,
+        }
     }
 
     fn show(&self, change: &Change, is_implied: bool) -> (Lines, String) {

@@ -11,7 +11,7 @@ use crate::copying::{self, Placement};
 use crate::found::Kind;
 use crate::ledger::{ApplyLock, Ledger};
 use crate::scope::Selection;
-use crate::{Layer, LayerError, Result, quoted};
+use crate::{Layer, LayerError, Result};
 
 /// The result of discarding changes.
 #[derive(Debug, Default)]
@@ -48,16 +48,13 @@ impl Layer {
         changes: &[Change],
         discarded: &mut Discarded,
     ) -> Result<()> {
-        let halted = |change: &Change, done: usize| {
-            let path = quoted(&change.path);
-            move |source: LayerError| LayerError::Halted { path, source: Box::new(source), done }
-        };
+        let halted = |done: usize| move |why| LayerError::Halted { why: Box::new(why), done };
         let stays = |change: &&Change| is_directory(change) && !change.replaces_another_kind();
         // First, so that their contents can be changed.
         for change in changes.iter().filter(stays) {
             let (Some(before), Some(_)) = (change.before, change.after) else { continue };
             let set = copying::set_mode(view, &change.path, before.mode);
-            set.map_err(halted(change, discarded.paths.len()))?;
+            set.map_err(halted(discarded.paths.len()))?;
             discarded.paths.push(change.path.clone());
         }
         for change in changes.iter().rev() {
@@ -73,7 +70,7 @@ impl Layer {
                     discarded.skipped.push(Skipped { path: change.path.clone(), reason });
                 }
                 outcome => {
-                    outcome.map_err(halted(change, discarded.paths.len()))?;
+                    outcome.map_err(halted(discarded.paths.len()))?;
                     if change.before.is_none() {
                         discarded.paths.push(change.path.clone());
                     }
@@ -87,17 +84,17 @@ impl Layer {
             }
             let put = copying::make_above(&self.real, view, &change.path, Placement::Create)
                 .and_then(|()| copying::copy(&self.real, view, &change.path, Placement::Create));
-            put.map_err(halted(change, discarded.paths.len()))?;
+            put.map_err(halted(discarded.paths.len()))?;
             if before.kind == Kind::Directory {
                 let set = copying::set_mode(view, &change.path, before.mode | 0o700);
-                set.map_err(halted(change, discarded.paths.len()))?;
+                set.map_err(halted(discarded.paths.len()))?;
             }
             discarded.paths.push(change.path.clone());
         }
         for change in changes.iter().rev().filter(|change| change.after.is_none()) {
             if let Some(before) = change.before.filter(|before| before.kind == Kind::Directory) {
                 let set = copying::set_mode(view, &change.path, before.mode);
-                set.map_err(halted(change, discarded.paths.len()))?;
+                set.map_err(halted(discarded.paths.len()))?;
             }
         }
         Ok(())

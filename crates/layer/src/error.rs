@@ -12,8 +12,8 @@ pub enum LayerError {
     #[error("nothing was applied, because the real directory has changed meanwhile: {}; \
              apply them with force, or name the paths to apply", conflicts.join(", "))]
     Conflict { conflicts: Vec<String> },
-    #[error("{path}: {source}; of the changes before it, {done} were made")]
-    Halted { path: String, source: Box<LayerError>, done: usize },
+    #[error("{why}; of the changes before it, {done} were made")]
+    Halted { why: Box<LayerError>, done: usize },
     #[error("{path} changed in the real directory a moment ago; it was left alone")]
     Raced { path: String },
     #[error("{path}: {source}")]

@@ -32,7 +32,10 @@ impl Keeper {
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
-        live.capture_floor = self.kernels.origins.newest();
+        // A capture in progress may be asked for again: its fork is older than that.
+        if !live.kernel.is_capturing() {
+            live.capture_floor = self.kernels.origins.newest();
+        }
         if live.kernel.capture(as_of).is_ok() {
             live.turn = turn.flatten();
         } else {

@@ -271,6 +271,12 @@ pub enum Refusal {
          name one with --rootfs, or start the session without --root"
     )]
     NotOwner,
+    #[error(
+        "{}: root inside takes a system tree that is yours, and this one belongs to another user; \
+         unpack one of your own, or start the session without --root",
+        .0.display()
+    )]
+    TreeOfOther(PathBuf),
     #[error("{0} is not supported in this version; start the session without it")]
     Unsupported(&'static str),
 }
@@ -384,7 +390,7 @@ impl Plan {
             }
         }
         if self.user == User::Root && !host.is_owned {
-            return Err(Refusal::NotOwner);
+            return Err(policy.rootfs.clone().map_or(Refusal::NotOwner, Refusal::TreeOfOther));
         }
         for (at, top) in &host.tops {
             let shown = host.of_system(at);

@@ -258,7 +258,7 @@ impl Limits {
         let least = [
             ("memory_bytes", self.memory_bytes, 16 << 20),
             ("pids", self.pids, 4),
-            ("open_files", self.open_files, 32),
+            ("open_files", self.open_files, 64),
             ("layer_bytes", self.layer_bytes, 1 << 20),
         ];
         for (name, value, least) in least {

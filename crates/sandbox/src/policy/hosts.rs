@@ -22,6 +22,8 @@ pub enum HostError {
     Wildcard(String),
     #[error("`*` would be every host; write full for that")]
     Everything,
+    #[error("{0} is not a host, and is written alone")]
+    Word(String),
     #[error("{0:?} has no port between 1 and 65535 behind the colon")]
     Port(String),
     #[error("{0:?} is an address in a form that is not taken; write it as in 192.0.2.1")]
@@ -143,6 +145,10 @@ impl FromStr for HostRule {
                 Ok(_) | Err(_) => return Err(HostError::Wildcard(clip(text))),
             },
             None if host == "*" => return Err(HostError::Everything),
+            // Meant as in `--network none`.
+            None if port.is_none() && matches!(host, "none" | "full") => {
+                return Err(HostError::Word(host.to_owned()));
+            }
             None if host.contains('*') => return Err(HostError::Wildcard(clip(text))),
             None => Hosts::One(Host::parse(host)?),
         };

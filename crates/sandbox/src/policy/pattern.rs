@@ -41,6 +41,8 @@ pub enum PatternError {
     DoubleStar(String),
     #[error("the pattern {0:?} has a `{1}` that is not closed; write `\\{1}` for the character")]
     Unclosed(String, char),
+    #[error("the pattern {0:?} has the range `{1}-{2}`, which has nothing in it; write `{2}-{1}`")]
+    Backwards(String, char, char),
     #[error("the pattern {0:?} has braces within braces or around a slash; write several patterns")]
     Braces(String),
     #[error("the pattern {0:?} has too many alternatives; write several patterns")]

@@ -135,6 +135,10 @@ fn what_is_wrong_in_a_request_is_told_with_its_field() {
             "sandbox.permissions[0].pattern: the pattern \"../a\" has a part `..`",
         ),
         (
+            json!({"permissions": [{"pattern": "[z-a]*", "permission": "none"}]}),
+            "sandbox.permissions[0].pattern: the pattern \"[z-a]*\" has the range `z-a`",
+        ),
+        (
             json!({"permissions": [{"pattern": "a", "permission": "none", "prio": 1}]}),
             "sandbox.permissions[0].prio: unknown field `prio`",
         ),

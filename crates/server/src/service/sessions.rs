@@ -60,9 +60,21 @@ pub(crate) struct StartSession {
 /// The source of a new session's state.
 #[derive(Clone, Debug)]
 pub(super) enum Template {
-    Session(SessionId),
+    /// A session, and its sandbox, which the new one gets unless another is named.
+    Session(SessionId, Option<Box<Policy>>),
     /// The name of a pool.
     Pool(String),
+}
+
+/// Lets a session begin from another: in the sandbox that was asked for, or in that one's. The
+/// caller's bound comes later, and only makes it stricter.
+pub(super) fn beginning_from(
+    new: NewSession,
+    id: SessionId,
+    its: Option<Box<Policy>>,
+) -> NewSession {
+    let sandbox = new.sandbox.or_else(|| its.map(|policy| *policy));
+    NewSession { from: Some(id), sandbox, ..new }
 }
 
 /// Sessions that a token is to get.
@@ -174,8 +186,8 @@ impl Service {
         let new = wanted.resolve(self, caller).await?;
         match template {
             None => self.create(caller, new).await,
-            Some(Template::Session(id)) => {
-                self.create(caller, NewSession { from: Some(id), ..new }).await
+            Some(Template::Session(id, its)) => {
+                self.create(caller, beginning_from(new, id, its)).await
             }
             Some(Template::Pool(name)) => self.start_pooled(caller, &name, new).await,
         }
@@ -200,8 +212,8 @@ impl Service {
             return Ok(Some(Template::Pool(name.clone())));
         }
         let id = self.resolve(caller, name).await?;
-        self.place(caller, &id).await?;
-        Ok(Some(Template::Session(id)))
+        let place = self.place(caller, &id).await?;
+        Ok(Some(Template::Session(id, place.sandbox.clone().map(Box::new))))
     }
 
     pub(super) async fn create(

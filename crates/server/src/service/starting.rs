@@ -1,6 +1,6 @@
 //! Starting a session once, however often it is requested.
 
-use super::sessions::Template;
+use super::sessions::{self, Template};
 use super::{Caller, Service, ServiceError, StartSession};
 use crate::keepers::{Place, blocking};
 use sessile_client::{CreatedOnce, NewSession, StartOnce};
@@ -64,8 +64,8 @@ impl Service {
         let new = wanted.resolve(self, caller).await?;
         match template {
             None => self.create_once(caller, &order, new).await,
-            Some(Template::Session(id)) => {
-                self.create_once(caller, &order, NewSession { from: Some(id), ..new }).await
+            Some(Template::Session(id, its)) => {
+                self.create_once(caller, &order, sessions::beginning_from(new, id, its)).await
             }
             Some(Template::Pool(name)) => self.start_pooled_once(caller, &name, &order, new).await,
         }

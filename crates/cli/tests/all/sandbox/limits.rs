@@ -252,7 +252,7 @@ fn limits_that_nothing_runs_within_are_refused_before_anything_is_started() {
         ("--cpus", "nan", "must be between 0.01 and 4096"),
         ("--pids", "0", "must be at least 4"),
         ("--pids", "2", "must be at least 4"),
-        ("--open-files", "1", "must be at least 32"),
+        ("--open-files", "63", "must be at least 64"),
         ("--memory", "1", "must be at least 16777216"),
         ("--layer-size", "1", "must be at least 1048576"),
     ] {
@@ -316,5 +316,43 @@ fn a_layer_without_a_limit_leaves_some_of_the_disk_to_others() {
         // The session goes on, and has room to tidy up.
         s.run("rm -f big; echo small >small; cat small").exits(0).prints("small\n");
         s.end();
+    }
+}
+
+/// The system puts no descriptor at a number beyond the limit of today, and the pipes of a
+/// kernel may have such numbers from before.
+#[test]
+fn a_session_goes_on_when_its_code_has_changed_the_limit_of_open_files() {
+    let h = harness!();
+    for soft in [50, 500, 4096] {
+        let s = h.session_with(&["--sandbox", "full-access"]);
+        // With a process beside them, kernels get new pipes.
+        s.run(format!("v=1; ulimit -Sn {soft}; sleep 100 &")).exits(0);
+        s.run_in(
+            "python",
+            format!(
+                "import resource, subprocess\nv = 1\n\
+                 files = resource.RLIMIT_NOFILE\n\
+                 resource.setrlimit(files, ({soft}, resource.getrlimit(files)[1]))\n\
+                 p = subprocess.Popen(['sleep', '100'])"
+            ),
+        )
+        .exits(0);
+        for _ in 0..2 {
+            s.run("echo $v; ulimit -Sn").is_kept().prints(&format!("1\n{soft}\n"));
+            let limit = s.run_in("python", "print(v, resource.getrlimit(files)[0])");
+            limit.is_kept().prints(&format!("1 {soft}\n"));
+        }
+    }
+}
+
+#[test]
+fn all_interpreters_run_within_the_least_limit_of_open_files() {
+    let h = harness!();
+    let s = h.session_with(&["--sandbox", "full-access", "--open-files", "64"]);
+    for _ in 0..2 {
+        s.run("cat /dev/null | cat; echo ran").prints("ran\n");
+        s.run_in("python", "print('ran')").prints("ran\n");
+        s.run_in("node", "console.log('ran')").prints("ran\n");
     }
 }

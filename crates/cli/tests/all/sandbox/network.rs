@@ -221,6 +221,7 @@ fn a_list_that_is_none_starts_nothing() {
     for (list, why) in [
         ("https://a.com", "--network: \"https://a.com\" is more than a host"),
         ("a.com,*", "--network: `*` would be every host; write full for that"),
+        ("none,a.com", "--network: none is not a host, and is written alone"),
         ("a.com:99999", "has no port between 1 and 65535"),
         ("0x7f000001", "is an address in a form that is not taken"),
         ("a.com,", "--network: the name of a host is missing"),

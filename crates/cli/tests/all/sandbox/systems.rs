@@ -132,6 +132,9 @@ fn trees_that_are_none_are_refused() {
         assert!(
             String::from_utf8_lossy(&output.stderr).contains("takes a system tree that is yours")
         );
+        let output =
+            user.sessile(&["start", "--sandbox", "full-access", "--root", "--rootfs", "/"]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("belongs to another user"));
     }
 }
 

@@ -251,6 +251,9 @@ fn class(
             }
             _ => first,
         };
+        if first > last {
+            return Err(PatternError::Backwards(all.to_owned(), first, last));
+        }
         ranges.push((first, last));
     }
 }
