@@ -98,6 +98,36 @@ fn sessions_of_a_token_are_confined_by_every_way_in() {
 }
 
 #[test]
+fn a_session_that_begins_from_a_stricter_one_is_as_strict() {
+    let h = harness!();
+    std::fs::write(h.path("secret"), "s").expect("a file");
+    let server = h.serve();
+    let agent = token(&h, "agent", &["--sandbox", "full-access"]);
+    let started = |key: Option<&str>, body: &Value| {
+        let mut order = server.request("POST", "/v1/sessions").token(&agent).json(body);
+        if let Some(key) = key {
+            order = order.header("idempotency-key", key);
+        }
+        let id = order.send().is(201).json()["session_id"].clone();
+        id.as_str().expect("an id").to_owned()
+    };
+    let files_of = |id: &str| {
+        let path = format!("/v1/sessions/{id}/exec");
+        let listed = post(&server, &agent, &path, &json!({"command": "ls; echo $x"}));
+        listed.is(200).json()["stdout"].as_str().expect("text").to_owned()
+    };
+    let rules = json!([{"pattern": "/secret", "permission": "none"}]);
+    let strict = started(None, &json!({"sandbox": {"permissions": rules}}));
+    let path = format!("/v1/sessions/{strict}/exec");
+    post(&server, &agent, &path, &json!({"command": "x=41"})).is(200);
+    assert_eq!(files_of(&started(None, &json!({}))), "secret\n\n");
+    for key in [None, Some("once")] {
+        let copy = started(key, &json!({"from": strict}));
+        assert_eq!(files_of(&copy), "41\n", "{key:?}");
+    }
+}
+
+#[test]
 fn a_layer_that_a_token_demands_is_applied_by_its_owner_alone() {
     let h = harness!();
     let server = h.serve();
