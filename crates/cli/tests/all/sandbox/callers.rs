@@ -113,7 +113,7 @@ fn a_session_that_begins_from_a_stricter_one_is_as_strict() {
     };
     let files_of = |id: &str| {
         let path = format!("/v1/sessions/{id}/exec");
-        let listed = post(&server, &agent, &path, &json!({"command": "ls; echo $x"}));
+        let listed = post(&server, &agent, &path, &json!({"command": "ls secret; echo $x"}));
         listed.is(200).json()["stdout"].as_str().expect("text").to_owned()
     };
     let rules = json!([{"pattern": "/secret", "permission": "none"}]);
