@@ -319,6 +319,16 @@ fn a_layer_without_a_limit_leaves_some_of_the_disk_to_others() {
     }
 }
 
+#[test]
+fn an_interpreter_that_needs_more_than_the_limits_allow_says_so() {
+    let h = harness!();
+    let s = h.session_with(&["--sandbox", "full-access", "--memory", "16MiB"]);
+    s.run("x=41").exits(0);
+    let refused = h.sessile(&["exec", s.id(), "--language", "node", "0"]).errors();
+    assert!(refused.contains("or with higher limits (memory, processes"), "{refused}");
+    s.run("echo $x").is_kept().prints("41\n");
+}
+
 /// The system puts no descriptor at a number beyond the limit of today, and the pipes of a
 /// kernel may have such numbers from before.
 #[test]

@@ -104,11 +104,15 @@ fn root_inside_changes_the_system_in_its_layer() {
         let work = work.to_str().expect("text");
         let s =
             h.session_with(&["--sandbox", "full-access", "--rootfs", at, "--root", "--cwd", work]);
+        let left_by_save =
+            |file: &str| h.sessile(&["save", s.id(), "-o", file]).json()["left"].clone();
+        assert_eq!(left_by_save("before.sessile"), serde_json::json!([]));
         s.run("id -un; echo $HOME; echo 'echo installed' >/usr/local/bin/new; echo h >~/h")
             .exits(0)
             .prints("root\n/root\n");
         s.run("chmod +x /usr/local/bin/new; new").exits(0).prints("installed\n");
         assert!(!tree.join("usr/local/bin/new").exists());
+        assert_eq!(left_by_save("after.sessile")[0]["name"], "changes to the system");
         // What belongs to others is not root's.
         s.run("chmod 777 /proc/sys || grep -v ':[*]:' /etc/shadow || exit 7").exits(7);
     });

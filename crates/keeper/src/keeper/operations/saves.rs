@@ -148,7 +148,21 @@ impl Keeper {
         target: Target,
         kernels: &[(Language, Epoch, RunNo)],
     ) {
-        let mut gathering = Gathering::new(self.home.dumps(), self.jobs_left());
+        let mut left = self.jobs_left();
+        let is_portable = match target {
+            Target::File { .. } => true,
+            Target::Here { for_store } => for_store,
+        };
+        if is_portable && self.home.has_changed_system() {
+            left.push(LeftBehind {
+                language: None,
+                name: "changes to the system".to_owned(),
+                reason: "installed programs and other changes outside of the workspace stay in \
+                         this session's layer"
+                    .to_owned(),
+            });
+        }
+        let mut gathering = Gathering::new(self.home.dumps(), left);
         let directory = self.home.directory.clone();
         let state = directory.state();
         let is_live = |language| kernels.iter().any(|(other, ..)| *other == language);
