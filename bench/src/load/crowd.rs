@@ -42,15 +42,17 @@ impl Crowd {
         let paths = self.start_sessions(missing)?;
         let took = start.elapsed();
         let body = format!(r#"{{"command":"{}"}}"#, super::nothing(self.language));
-        let first = self.clients.len();
-        for path in paths {
-            let order = request("POST", &format!("{path}/exec"), &body);
-            self.clients.push(Client::of_run(&self.serve.server.address, order)?);
-            self.paths.push(path);
+        // Connected shortly before their first run: a server closes connections without any
+        // request after half a minute, and a thousand interpreters take longer to start.
+        for some in paths.chunks(STARTERS) {
+            let first = self.clients.len();
+            for path in some {
+                let order = request("POST", &format!("{path}/exec"), &body);
+                self.clients.push(Client::of_run(&self.serve.server.address, order)?);
+            }
+            drive(&mut self.clients[first..], Until::Answers(1))?;
         }
-        for some in self.clients[first..].chunks_mut(STARTERS) {
-            drive(some, Until::Answers(1))?;
-        }
+        self.paths.extend(paths);
         self.count()?;
         Ok(took)
     }
