@@ -63,6 +63,8 @@ pub(crate) struct Privacy {
     floor: Option<Pid>,
     /// When `floor` was read.
     looked: Instant,
+    /// Whether there were no other processes in the sandbox then.
+    was_alone: bool,
     /// Keeps the keeper's access to the process.
     _insight: ProcessAccess,
     children: Children,
@@ -156,13 +158,12 @@ impl Privacy {
             && known.pipes == Pipes::All
         {
             // Only a process that was started since could have passed descriptors on.
-            let is_recent = known.looked.elapsed() < NUMBERS_LAST;
-            if floor.is_some() && floor == known.floor && is_recent {
+            if known.is_as_before(floor) {
                 return Ok(Renewed::No);
             }
             let has_none = kernels == OtherKernels::None && known.children.are_none();
             if has_none || !confined.has_others_than(pid)? {
-                (known.floor, known.looked) = (floor, Instant::now());
+                (known.floor, known.looked, known.was_alone) = (floor, Instant::now(), true);
                 return Ok(Renewed::No);
             }
         }
@@ -174,9 +175,17 @@ impl Privacy {
         Ok(Renewed::Yes)
     }
 
-    /// Whether the kernel has children, or threads.
-    pub(crate) fn has_children(&self) -> bool {
-        !self.children.are_none()
+    /// Whether the kernel has children, or threads. `floor` is the newest process of the system
+    /// when the last run was over.
+    pub(crate) fn has_children(&self, floor: Option<Pid>) -> bool {
+        let is_alone = self.was_alone && self.is_as_before(floor);
+        !is_alone && !self.children.are_none()
+    }
+
+    /// Whether no process of the system was started since the last check.
+    fn is_as_before(&self, floor: Option<Pid>) -> bool {
+        let is_recent = self.looked.elapsed() < NUMBERS_LAST;
+        floor.is_some() && floor == self.floor && is_recent
     }
 
     fn renew(
@@ -208,7 +217,7 @@ impl Privacy {
             known.reports = Some(reports);
         }
         (known.pipes, known.floor) = (Pipes::All, floor);
-        known.looked = Instant::now();
+        (known.looked, known.was_alone) = (Instant::now(), false);
         Ok(())
     }
 
@@ -235,6 +244,7 @@ impl Privacy {
             pipes: Pipes::NotAll,
             floor: None,
             looked: Instant::now(),
+            was_alone: false,
             _insight: ProcessAccess::into(pid),
             children: Children::of(pid, confined.sandbox().init()),
             reports: None,

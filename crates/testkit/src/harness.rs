@@ -156,10 +156,8 @@ impl Harness {
             .env("LC_ALL", "C.UTF-8")
             .env("SESSILE_ALLOW_ENV", MARK)
             .env(MARK, self.root.path());
-        if let Some(user) = self.user {
-            if self.machine.is_none() {
-                command.uid(user).gid(user);
-            }
+        if let (Some(user), None) = (self.user, &self.machine) {
+            command.uid(user).gid(user);
         }
         command
     }

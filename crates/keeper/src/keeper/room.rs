@@ -9,7 +9,6 @@ use super::bombs::{Next, Watch};
 use super::jobs::{self, Tree};
 use super::live::Live;
 use super::{Deadline, Keeper};
-use crate::privacy::Privacy;
 use crate::processes;
 use rustix::process::Pid;
 use sessile_proc::Process;
@@ -95,7 +94,8 @@ impl Keeper {
         let patience = if has_bomb { FOR_BOMB } else { FOR_ROOM };
         let has_waited =
             live.deferred.is_some_and(|run| now.saturating_sub(run.since()) > patience);
-        if has_waited || !live.privacy.as_ref().is_some_and(Privacy::has_children) {
+        let floor = self.kernels.origins.at_last_answer();
+        if has_waited || !live.privacy.as_ref().is_some_and(|known| known.has_children(floor)) {
             return false;
         }
         let Some(confined) = &self.home.confined else { return false };
