@@ -388,7 +388,7 @@ impl MoreFiles {
 
 impl Drop for MoreFiles {
     fn drop(&mut self) {
-        let _ = prlimit(Some(self.pid), Resource::Nofile, self.before.clone());
+        let _ = prlimit(Some(self.pid), Resource::Nofile, self.before);
     }
 }
 
