@@ -322,7 +322,7 @@ fn a_layer_without_a_limit_leaves_some_of_the_disk_to_others() {
 #[test]
 fn an_interpreter_that_needs_more_than_the_limits_allow_says_so() {
     let h = harness!();
-    let s = h.session_with(&["--sandbox", "full-access", "--memory", "16MiB"]);
+    let s = h.session_with(&["--sandbox", "full-access", "--pids", "4"]);
     s.run("x=41").exits(0);
     let refused = h.sessile(&["exec", s.id(), "--language", "node", "0"]).errors();
     assert!(refused.contains("or with higher limits (memory, processes"), "{refused}");
