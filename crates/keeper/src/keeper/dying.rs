@@ -184,7 +184,8 @@ impl Keeper {
         let directory = live.directory.clone();
         note.into_iter().for_each(|note| self.add_note(language, current, note));
         if let Some(said) = kernels::complaints(&self.home.outside(&directory)) {
-            let message = format!("{language} does not come up; it says: {said}");
+            let hint = self.home.limits_hint();
+            let message = format!("{language} does not come up{hint}; it says: {said}");
             let failure = Failure::in_words(Code::KernelUnavailable, message);
             self.kernels.launch_failures.insert(language, failure);
         }

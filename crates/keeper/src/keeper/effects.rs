@@ -368,8 +368,8 @@ impl Keeper {
             && let Some(reason) = self.kernels.launch_failures.get(&run.language)
         {
             failure.clone_from(reason);
-        } else if why == CancelReason::NoKernel && self.home.confined.is_some() {
-            failure.message += ", or with higher limits (memory, processes, open files)";
+        } else if why == CancelReason::NoKernel {
+            failure.message += self.home.limits_hint();
         }
         if why != CancelReason::Reset {
             let _ = self.home.directory.write_cancelled(number, &failure);

@@ -84,7 +84,7 @@ impl Keeper {
     pub(super) fn report_failed_start(&mut self, language: Language) {
         if language == self.home.boot.kernel.language && !self.kernels.live.contains_key(&language)
         {
-            let reason = self.kernels.why_not(language);
+            let reason = self.kernels.why_not(language, self.home.limits_hint());
             self.report_start(Err(reason));
         }
     }

@@ -117,6 +117,14 @@ impl Home {
         }
     }
 
+    /// Returns what an error says where an interpreter cannot be started.
+    pub(super) fn limits_hint(&self) -> &'static str {
+        match self.confined {
+            Some(_) => "; it may need higher limits (memory, processes, open files)",
+            None => "",
+        }
+    }
+
     /// Whether root inside a sandbox has changed one of the system's directories.
     pub(super) fn has_changed_system(&self) -> bool {
         let layers = std::fs::read_dir(self.directory.path().join(LAYER).join(SYSTEM));

@@ -77,11 +77,11 @@ impl Kernels {
         owing_reports.map(|(language, _)| *language).collect()
     }
 
-    /// Returns the reason why a kernel does not start.
-    pub(super) fn why_not(&self, language: Language) -> Failure {
+    /// Returns the reason why a kernel does not start, with a hint if that is not known.
+    pub(super) fn why_not(&self, language: Language, hint: &str) -> Failure {
         let known = self.launch_failures.get(&language).cloned();
         known.unwrap_or_else(|| {
-            Failure::new(Code::KernelUnavailable, format!("{language} does not come up"))
+            Failure::new(Code::KernelUnavailable, format!("{language} does not come up{hint}"))
         })
     }
 }
