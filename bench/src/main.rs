@@ -20,6 +20,7 @@ mod sandbox;
 mod server;
 mod session;
 mod stats;
+mod turn;
 
 use anyhow::Context;
 use floor::Floor;
@@ -29,6 +30,7 @@ use session::Session;
 use stats::Table;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use turn::Turn;
 
 fn main() -> anyhow::Result<()> {
     let sessile = sessile()?;
@@ -43,7 +45,10 @@ fn main() -> anyhow::Result<()> {
         Some("http") => return http::measure(&sessile),
         Some("branch") => return branch::measure(&sessile),
         Some("pools") => return pools::measure(&sessile),
-        Some("sandbox") => return sandbox::measure(&sessile),
+        Some("sandbox") => {
+            let parts: Vec<String> = std::env::args().skip(2).collect();
+            return sandbox::measure(&sessile, &parts);
+        }
         Some("bombs") => return bombs::measure(&sessile),
         Some("agents") => return agents::measure(&sessile),
         Some(language) => return keep_busy(&sessile, language),
@@ -65,7 +70,7 @@ fn main() -> anyhow::Result<()> {
     println!("\nnew sessions from prepared ones");
     pools::measure(&sessile)?;
     println!("\nin a sandbox, against the same without");
-    sandbox::measure(&sessile)?;
+    sandbox::measure(&sessile, &[])?;
     println!("\nbeside sandboxes under bombs");
     bombs::measure(&sessile)?;
     println!("\nthe loop of an agent");
@@ -101,17 +106,6 @@ fn keep_busy(sessile: &std::path::Path, language: &str) -> anyhow::Result<()> {
     table.print(&[]);
     Ok(())
 }
-
-/// Duration of each turn of warm round trips, of ours and of bare loops.
-///
-/// The system places the processes of a loop by how busy they have been: two that were
-/// mostly idle share a core, where a switch takes a microsecond, and busy ones are spread
-/// over cores, where a wake-up takes twenty. So loops are comparable only when all of them
-/// have run long enough to be placed alike.
-const STEADY: Duration = Duration::from_secs(1);
-
-/// Calls in a row after a pause, like those of an agent.
-const BURST: u32 = 40;
 
 fn warm(sessile: &std::path::Path) -> anyhow::Result<()> {
     let mut bash = Session::start(sessile, Language::Bash)?;
@@ -174,33 +168,6 @@ const PYTHON_FLOOR: &str = "python floor: exec loop, `pass`";
 const PYTHON: &str = "python session, `pass`";
 const NODE_FLOOR: &str = "node floor: vm loop, `0`";
 const NODE: &str = "node session, `0`";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
-    Steady,
-    Burst,
-}
-
-impl Turn {
-    /// Repeats a call for the duration of the turn.
-    fn take(
-        self,
-        table: &mut Table,
-        name: &str,
-        mut call: impl FnMut() -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
-        let start = Instant::now();
-        let mut calls = 0;
-        while match self {
-            Self::Steady => start.elapsed() < STEADY,
-            Self::Burst => calls < BURST,
-        } {
-            table.add(name, timed(&mut call)?);
-            calls += 1;
-        }
-        Ok(())
-    }
-}
 
 fn cold(sessile: &std::path::Path) -> anyhow::Result<()> {
     const ROUNDS: usize = 15;

@@ -6,6 +6,7 @@ use crate::memory;
 use crate::session::Session;
 use crate::stats::{Limit, Table, print_held};
 use crate::timed;
+use crate::turn::Turn;
 use anyhow::{Context, ensure};
 use sessile_sandbox::Draft;
 use std::fs;
@@ -66,51 +67,83 @@ struct Work<'a> {
     limits: [f64; 2],
 }
 
-pub(crate) fn measure(sessile: &Path) -> anyhow::Result<()> {
+/// The parts that can be measured by themselves.
+const PARTS: &[&str] = &["start", "warm", "memory", "git", "small", "large", "unpacking", "venv"];
+
+/// Measures these parts, or all.
+pub(crate) fn measure(sessile: &Path, parts: &[String]) -> anyhow::Result<()> {
+    for part in parts {
+        ensure!(PARTS.contains(&part.as_str()), "{part:?} is none of the parts: {PARTS:?}");
+    }
+    let wants = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
     let place = tempfile::tempdir()?;
     let walls = walls(sessile, place.path());
-    starts(sessile, place.path(), &walls)?;
-    bubblewrap()?;
-    warm(sessile, place.path(), &walls)?;
-    memory_of_each(sessile, place.path(), &walls)?;
-    let tree = make_repository(place.path())?;
-    git_status(sessile, &tree, &walls)?;
-    let small = Work {
-        name: "reading 20,000 small files",
-        command: "find . -name 'f*' -type f -print0 | xargs -0 cat >/dev/null",
-        after: ":",
-        rounds: ROUNDS,
-        limits: [1.2, 4.0],
-    };
-    compare(sessile, &tree, &walls, &small)?;
-    let large = make_large(place.path())?;
-    let reading = Work {
-        name: "reading 1 GB",
-        command: "cat large >/dev/null",
-        after: ":",
-        rounds: ROUNDS,
-        limits: [1.2, 1.3],
-    };
-    compare(sessile, &large, &walls, &reading)?;
-    fs::remove_file(large.join("large"))?;
-    let archive = make_archive(place.path())?;
-    let unpacking = Work {
-        name: "unpacking 10,000 files",
-        command: "tar xf ten.tar",
-        after: "rm -r ten",
-        rounds: FEW,
-        limits: [1.2, f64::INFINITY],
-    };
-    compare(sessile, &archive, &walls, &unpacking)?;
-    let venv = Work {
-        name: "python -m venv",
-        command: "python3 -m venv env",
-        after: "rm -r env",
-        rounds: FEW,
-        limits: [1.2, 2.5],
-    };
-    compare(sessile, &archive, &walls, &venv)
+    if wants("start") {
+        starts(sessile, place.path(), &walls)?;
+        bubblewrap()?;
+    }
+    if wants("warm") {
+        warm(sessile, place.path(), &walls)?;
+    }
+    if wants("memory") {
+        memory_of_each(sessile, place.path(), &walls)?;
+    }
+    if wants("git") || wants("small") {
+        let tree = make_repository(place.path())?;
+        if wants("git") {
+            git_status(sessile, &tree, &walls)?;
+        }
+        if wants("small") {
+            compare(sessile, &tree, &walls, &SMALL)?;
+        }
+    }
+    if wants("large") {
+        let large = make_large(place.path())?;
+        compare(sessile, &large, &walls, &LARGE)?;
+        fs::remove_file(large.join("large"))?;
+    }
+    if wants("unpacking") || wants("venv") {
+        let archive = make_archive(place.path())?;
+        for (part, work) in [("unpacking", &UNPACKING), ("venv", &VENV)] {
+            if wants(part) {
+                compare(sessile, &archive, &walls, work)?;
+            }
+        }
+    }
+    Ok(())
 }
+
+const SMALL: Work<'_> = Work {
+    name: "reading 20,000 small files",
+    command: "find . -name 'f*' -type f -print0 | xargs -0 cat >/dev/null",
+    after: ":",
+    rounds: ROUNDS,
+    limits: [1.2, 4.0],
+};
+
+const LARGE: Work<'_> = Work {
+    name: "reading 1 GB",
+    command: "cat large >/dev/null",
+    after: ":",
+    rounds: ROUNDS,
+    limits: [1.2, 1.3],
+};
+
+const UNPACKING: Work<'_> = Work {
+    name: "unpacking 10,000 files",
+    command: "tar xf ten.tar",
+    after: "rm -r ten",
+    rounds: FEW,
+    limits: [1.2, f64::INFINITY],
+};
+
+const VENV: Work<'_> = Work {
+    name: "python -m venv",
+    command: "python3 -m venv env",
+    after: "rm -r env",
+    rounds: FEW,
+    limits: [1.2, 2.5],
+};
 
 /// Returns those that this machine can enforce, and prints the others.
 fn walls(sessile: &Path, directory: &Path) -> Vec<Wall> {
@@ -200,18 +233,34 @@ fn bubblewrap() -> anyhow::Result<()> {
 }
 
 fn warm(sessile: &Path, directory: &Path, walls: &[Wall]) -> anyhow::Result<()> {
-    let mut table = Table::default();
     let name = |wall: Wall| format!("warm run, {}", wall.name());
     let mut sessions = Vec::new();
     for wall in walls {
         sessions.push((*wall, wall.start(sessile, directory)?));
     }
+    for (title, rounds, turn, limit) in [
+        ("in a steady loop", 5, Turn::Steady, 1.1),
+        ("a few calls after a pause", 60, Turn::Burst, f64::INFINITY),
+    ] {
+        println!("  {title}:");
+        let mut table = Table::default();
+        for _ in 0..rounds {
+            for (wall, session) in &mut sessions {
+                turn.take(&mut table, &name(*wall), || session.run(":"))?;
+                // The session's work in idle time would be measured with the next row.
+                session.settle()?;
+            }
+        }
+        print_ratios(&table, walls, name, [limit, limit]);
+    }
+    println!("  one call each, in turns:");
+    let mut table = Table::default();
     for _ in 0..RUNS {
         for (wall, session) in &mut sessions {
             table.add(&name(*wall), timed(|| session.run(":"))?);
         }
     }
-    print_ratios(&table, walls, name, [1.1, 1.1]);
+    print_ratios(&table, walls, name, [f64::INFINITY, f64::INFINITY]);
     Ok(())
 }
 

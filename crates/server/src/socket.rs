@@ -5,6 +5,7 @@
 //! twice in each run: when the keeper had read the order, and when it answered. Here room
 //! is only listened for while a write waits for it.
 
+use std::cell::RefCell;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,6 +14,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+
+/// What is read of a socket at once.
+const PIECE_SIZE: usize = 16 << 10;
+
+thread_local! {
+    static PIECE: RefCell<Box<[u8]>> = RefCell::new(vec![0; PIECE_SIZE].into());
+}
 
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -31,6 +39,43 @@ impl Socket {
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         // Asks the system only if something has come.
         self.stream.try_io(Interest::READABLE, |mut stream| stream.read(buffer))
+    }
+
+    /// Waits for data, and passes on what has come; nothing at the end. The data is in a
+    /// buffer of the thread: one for each of a thousand idle connections would be most of
+    /// the server's memory. Cancel-safe: what was read has been passed on.
+    pub(crate) async fn receive(&self, mut take: impl FnMut(&[u8])) -> io::Result<usize> {
+        std::future::poll_fn(|context| {
+            PIECE.with_borrow_mut(|piece| {
+                let length = ready!(self.poll_read_into(context, piece))?;
+                take(&piece[..length]);
+                Poll::Ready(Ok(length))
+            })
+        })
+        .await
+    }
+
+    fn poll_read_into(
+        &self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let mut readiness = ready!(self.stream.poll_read_ready(context))?;
+            let mut stream = self.stream.get_ref();
+            match stream.read(buffer) {
+                Ok(length) => {
+                    // There is no more than this, so the next read has to wait.
+                    if 0 < length && length < buffer.len() {
+                        readiness.clear_ready();
+                    }
+                    return Poll::Ready(Ok(length));
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => readiness.clear_ready(),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
     }
 
     /// Writes as much as there is room for.
@@ -87,24 +132,9 @@ impl AsyncRead for Socket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        loop {
-            let mut readiness = ready!(self.stream.poll_read_ready(context))?;
-            let free = buffer.initialize_unfilled();
-            let mut stream = self.stream.get_ref();
-            match stream.read(free) {
-                Ok(length) => {
-                    // There is no more than this, so the next read has to wait.
-                    if 0 < length && length < free.len() {
-                        readiness.clear_ready();
-                    }
-                    buffer.advance(length);
-                    return Poll::Ready(Ok(()));
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => readiness.clear_ready(),
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
+        let length = ready!(self.poll_read_into(context, buffer.initialize_unfilled()))?;
+        buffer.advance(length);
+        Poll::Ready(Ok(()))
     }
 }
 

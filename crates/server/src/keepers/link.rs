@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::task::spawn_blocking;
 use tokio::time::{Sleep, sleep, timeout};
 
@@ -56,7 +56,6 @@ pub(crate) struct Link {
     stream: Socket,
     splitter: Splitter,
     last: u64,
-    buffer: Vec<u8>,
     patience: SilenceTimer,
     look: LookTimer,
 }
@@ -80,7 +79,6 @@ impl Link {
             stream: Socket::new(socket.into())?,
             splitter: Splitter::default(),
             last: 0,
-            buffer: vec![0; 16 << 10],
             patience: SilenceTimer::default(),
             look: LookTimer::default(),
         };
@@ -138,18 +136,16 @@ impl Link {
                 }
                 return Ok(reply);
             }
+            let splitter = &mut self.splitter;
             let read = tokio::select! {
                 biased;
-                // Cancel-safe: nothing was read unless it returned.
-                read = self.stream.read(&mut self.buffer) => Some(read),
+                // Cancel-safe: what was read is in the splitter.
+                read = self.stream.receive(|piece| splitter.push(piece)) => Some(read),
                 () = self.look.wait() => None,
             };
             match read {
                 Some(Ok(0)) => return Err(LinkError::Gone),
-                Some(Ok(n)) => {
-                    self.patience.heard();
-                    self.splitter.push(&self.buffer[..n]);
-                }
+                Some(Ok(_)) => self.patience.heard(),
                 Some(Err(error)) => return Err(gone(error)),
                 None => {
                     if self.look().await? == SilenceAction::Ask {
