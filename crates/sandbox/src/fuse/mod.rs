@@ -37,12 +37,14 @@ mod account;
 mod ahead;
 mod device;
 mod directories;
+mod entry;
 mod guard;
 mod handles;
 mod ids;
 mod lookout;
 mod message;
 mod nodes;
+mod siblings;
 mod tree;
 
 use std::io;

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use super::{Handle, NodeId, Outcome, Reply, Request, Sameness, Tree};
 use crate::fuse::ahead::UNKEPT;
+use crate::fuse::entry::Entry;
 use crate::fuse::handles::{Cache, Listing};
 use crate::policy::Level;
 
@@ -26,17 +27,6 @@ const ENTRY: usize = 24;
 const ENTRY_PLUS: usize = 128 + ENTRY;
 /// How much is asked of the system at once.
 const PIECE: usize = 16 << 10;
-
-/// One entry, as the system tells it.
-struct Entry<'a> {
-    inode: u64,
-    /// Where the next one is.
-    next: u64,
-    kind: u8,
-    name: &'a CStr,
-    /// Of the record.
-    length: usize,
-}
 
 impl Tree {
     pub(super) fn open_directory(&mut self, request: &Request<'_>, reply: &mut Reply) -> Outcome {
@@ -69,7 +59,7 @@ impl Tree {
                 if !entry.is_dots() && tree.level_of(parent, entry.name)? == Level::None {
                     return Ok(());
                 }
-                entry.put(reply);
+                put(entry, reply);
                 Ok(())
             },
             ENTRY,
@@ -88,7 +78,7 @@ impl Tree {
                 // The kernel knows these, and does not need to be told again.
                 if entry.is_dots() || tree.is_known(parent, entry.name) {
                     reply.zeros(ENTRY_PLUS - ENTRY);
-                    entry.put(reply);
+                    put(entry, reply);
                     return Ok(());
                 }
                 let level = tree.level_of(parent, entry.name)?;
@@ -100,7 +90,7 @@ impl Tree {
                     Ok(stat) => {
                         tree.tell(parent, entry.name, level, &stat, reply);
                         tree.granted.node = None;
-                        entry.put(reply);
+                        put(entry, reply);
                         Ok(())
                     }
                     // Gone meanwhile.
@@ -204,30 +194,12 @@ fn refill(fd: &OwnedFd, entries: &mut Vec<u8>) -> Result<usize, Errno> {
     Ok(length)
 }
 
-impl<'a> Entry<'a> {
-    fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let number = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_ne_bytes);
-        let length = usize::from(u16::from_ne_bytes(bytes.get(16..18)?.try_into().ok()?));
-        Some(Self {
-            inode: number(0)?,
-            next: number(8)?,
-            kind: *bytes.get(18)?,
-            name: CStr::from_bytes_until_nul(bytes.get(19..length)?).ok()?,
-            length,
-        })
-    }
-
-    fn is_dots(&self) -> bool {
-        matches!(self.name.to_bytes(), b"." | b"..")
-    }
-
-    fn put(&self, reply: &mut Reply) {
-        let name = self.name.to_bytes();
-        reply.u64(self.inode);
-        reply.u64(self.next);
-        reply.u32(name.len() as u32);
-        reply.u32(u32::from(self.kind));
-        reply.bytes(name);
-        reply.align();
-    }
+fn put(entry: &Entry<'_>, reply: &mut Reply) {
+    let name = entry.name.to_bytes();
+    reply.u64(entry.inode);
+    reply.u64(entry.next);
+    reply.u32(name.len() as u32);
+    reply.u32(u32::from(entry.kind));
+    reply.bytes(name);
+    reply.align();
 }
