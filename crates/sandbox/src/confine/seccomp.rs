@@ -157,7 +157,11 @@ impl Filter {
             refusal(libc::ENOSYS),
         ];
         let holds = |refused: &&Refused| refused.unless.is_none() || refused.unless != exception;
-        for refused in rules.refuse.iter().filter(holds) {
+        let mut refused: Vec<&Refused> = rules.refuse.iter().filter(holds).collect();
+        // Calls that are judged by their arguments come first: the program is run for these
+        // alone. What it says of all others, the system has found out when it took it.
+        refused.sort_by_key(|refused| refused.conditions.is_empty());
+        for refused in refused {
             for call in &refused.calls {
                 if let Some(number) = number(call) {
                     refused.compile(number, &mut program);
