@@ -61,8 +61,6 @@ pub(crate) struct Origins {
     /// sessions.
     kernels: HashMap<Pid, Language>,
     newest: Newest,
-    /// The newest process when the last run was answered, if it was asked for then.
-    at_last_answer: Option<Pid>,
 }
 
 /// Tells the newest process of the system, if the system does.
@@ -109,17 +107,6 @@ impl Origins {
         self.spans.push(span);
     }
 
-    /// Notes the newest process when a run is answered. In a sandbox this tells whether
-    /// there was another one since.
-    pub(crate) fn note_answer(&mut self) {
-        self.at_last_answer = self.newest.ask();
-    }
-
-    /// Returns the newest process when the last run was answered, if that was noted.
-    pub(crate) fn at_last_answer(&self) -> Option<Pid> {
-        self.at_last_answer
-    }
-
     /// Returns the newest process of the system.
     pub(crate) fn newest(&self) -> Option<Pid> {
         self.newest.ask()
@@ -127,14 +114,15 @@ impl Origins {
 
     /// Returns the newest process before a run that begins now, where that is needed to tell
     /// its processes from those of others: their start times do so unless another run is
-    /// going, or has ended in the same hundredth of a second.
-    pub(crate) fn floor(&mut self, begun: u64, others: Others) -> Option<Pid> {
+    /// going, or has ended in the same hundredth of a second. `newest` is the result of a
+    /// look at it that was necessary anyway.
+    pub(crate) fn floor(&mut self, begun: u64, others: Others, newest: Option<Pid>) -> Option<Pid> {
         let is_of_same_time = |span: &&mut Span| span.ended >= begun;
         let mut just_ended = self.spans.iter_mut().rev().take_while(is_of_same_time).peekable();
         if others == Others::AtRest && just_ended.peek().is_none() {
             return None;
         }
-        let newest = self.newest.ask();
+        let newest = newest.or_else(|| self.newest.ask());
         for span in just_ended.filter(|span| span.ceiling.is_none()) {
             span.ceiling = newest;
         }
@@ -246,13 +234,13 @@ mod tests {
     fn numbers_are_asked_for_only_where_times_do_not_tell() {
         let mut origins = Origins::default();
         let newest = origins.newest();
-        assert_eq!(origins.floor(100, Others::AtRest), None, "there was no run before");
+        assert_eq!(origins.floor(100, Others::AtRest, None), None, "there was no run before");
         origins.add(span(1, 10, 90, 99));
-        assert_eq!(origins.floor(100, Others::AtRest), None);
+        assert_eq!(origins.floor(100, Others::AtRest, None), None);
         assert_eq!(origins.spans[0].ceiling, None);
-        assert_eq!(origins.floor(100, Others::Busy).is_some(), newest.is_some());
+        assert_eq!(origins.floor(100, Others::Busy, None).is_some(), newest.is_some());
         origins.add(span(2, 10, 100, 100));
-        let floor = origins.floor(100, Others::AtRest);
+        let floor = origins.floor(100, Others::AtRest, None);
         assert_eq!(floor.is_some(), newest.is_some());
         assert_eq!((origins.spans[0].ceiling, origins.spans[1].ceiling), (None, floor));
     }

@@ -116,8 +116,8 @@ impl Children {
 /// What exists beside a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Neighbours {
-    /// The newest process of the system when the last run was over.
-    pub(crate) floor: Option<Pid>,
+    /// The newest process of the system.
+    pub(crate) newest: Option<Pid>,
     pub(crate) kernels: OtherKernels,
 }
 
@@ -151,19 +151,19 @@ impl Privacy {
         privacy: &mut Option<Self>,
         (kernel, pid): (&mut (dyn Kernel + 'static), Pid),
         confined: &Confined,
-        Neighbours { floor, kernels }: Neighbours,
+        Neighbours { newest, kernels }: Neighbours,
         renewal: Renewal,
     ) -> io::Result<Renewed> {
         if let (Some(known), Renewal::IfNeeded) = (&mut *privacy, renewal)
             && known.pipes == Pipes::All
         {
             // Only a process that was started since could have passed descriptors on.
-            if known.is_as_before(floor) {
+            if known.is_as_before(newest) {
                 return Ok(Renewed::No);
             }
             let has_none = kernels == OtherKernels::None && known.children.are_none();
             if has_none || !confined.has_others_than(pid)? {
-                (known.floor, known.looked, known.was_alone) = (floor, Instant::now(), true);
+                (known.floor, known.looked, known.was_alone) = (newest, Instant::now(), true);
                 return Ok(Renewed::No);
             }
         }
@@ -171,28 +171,28 @@ impl Privacy {
             Renewal::IfNeeded => MOMENT,
             Renewal::AfterLoss(patience) => patience,
         };
-        Self::renew(privacy, (kernel, pid), confined, (floor, patience))?;
+        Self::renew(privacy, (kernel, pid), confined, (newest, patience))?;
         Ok(Renewed::Yes)
     }
 
-    /// Whether the kernel has children, or threads. `floor` is the newest process of the system
-    /// when the last run was over.
-    pub(crate) fn has_children(&self, floor: Option<Pid>) -> bool {
-        let is_alone = self.was_alone && self.is_as_before(floor);
+    /// Whether the kernel has children, or threads. `newest` is the newest process of the
+    /// system.
+    pub(crate) fn has_children(&self, newest: Option<Pid>) -> bool {
+        let is_alone = self.was_alone && self.is_as_before(newest);
         !is_alone && !self.children.are_none()
     }
 
     /// Whether no process of the system was started since the last check.
-    fn is_as_before(&self, floor: Option<Pid>) -> bool {
+    fn is_as_before(&self, newest: Option<Pid>) -> bool {
         let is_recent = self.looked.elapsed() < NUMBERS_LAST;
-        floor.is_some() && floor == self.floor && is_recent
+        newest.is_some() && newest == self.floor && is_recent
     }
 
     fn renew(
         privacy: &mut Option<Self>,
         (kernel, pid): (&mut (dyn Kernel + 'static), Pid),
         confined: &Confined,
-        (floor, patience): (Option<Pid>, Duration),
+        (newest, patience): (Option<Pid>, Duration),
     ) -> io::Result<()> {
         let mut known = match privacy.take() {
             Some(known) => known,
@@ -216,7 +216,7 @@ impl Privacy {
             kernel.reports_also_at(path);
             known.reports = Some(reports);
         }
-        (known.pipes, known.floor) = (Pipes::All, floor);
+        (known.pipes, known.floor) = (Pipes::All, newest);
         (known.looked, known.was_alone) = (Instant::now(), false);
         Ok(())
     }

@@ -303,6 +303,10 @@ fn allow_listing(path: &Path, depth: u32) {
 /// Directory whose entries cannot be listed: a file in it is found only by its name.
 const HIDDEN: &str = "x";
 
+pub(crate) fn hidden_directory(directory: &Path) -> PathBuf {
+    directory.join(HIDDEN)
+}
+
 /// Characters of such a name: as many as those of a secret, for the same reason.
 const NAME_LENGTH: usize = 8;
 
@@ -310,7 +314,7 @@ const NAME_LENGTH: usize = 8;
 /// programs cannot change that: the directory is read-only for them.
 pub(crate) fn hidden_name(directory: &Path) -> io::Result<PathBuf> {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-    let place = directory.join(HIDDEN);
+    let place = hidden_directory(directory);
     match rustix::fs::mkdir(&place, Mode::WUSR | Mode::XUSR) {
         Ok(()) => give_away(&place, Mode::WUSR | Mode::XUSR | Mode::XGRP | Mode::XOTH)?,
         Err(Errno::EXIST) => {}

@@ -28,7 +28,7 @@ impl Keeper {
         // Failures are ignored here: both are tried again, and reported, before the next
         // run.
         let _ = self.renew_directory(language, None);
-        let _ = self.keep_private(language);
+        let _ = self.keep_private(language, self.newest_beside());
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };

@@ -14,7 +14,7 @@ use crate::processes;
 use crate::reactor::Interest;
 use crate::shortage::describe;
 use crate::source::Source as ReadyFrom;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use sessile_protocol::{
     Answer, BootPurpose, Code, Failure, Language, Reset, RunNo, Shortage, format_duration,
 };
@@ -132,14 +132,15 @@ impl Keeper {
 
     pub(super) fn begin(&mut self, language: Language, epoch: Epoch, number: RunNo) {
         let now = self.now();
+        let newest = self.newest_beside();
         self.guard_against_bombs();
         // Beside a bomb the kernel hardly gets the processor. The keeper would wait for it
         // to stop (`keep_private`), and could not end the bomb meanwhile.
-        if self.lacks_room(language) {
+        if self.lacks_room(language, newest) {
             return self.defer(language, number);
         }
         let housed = self.renew_directory(language, None);
-        match self.keep_private(language) {
+        match self.keep_private(language, newest) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return self.defer(language, number);
@@ -148,7 +149,7 @@ impl Keeper {
             Err(error) => return self.abandon_unsent(language, number, &error),
         }
         self.watch_disk(now);
-        let beside = self.beside_kernels();
+        let beside = self.beside_kernels(newest);
         let opened = housed
             .and_then(|()| self.open_stdin(number))
             .and_then(|()| self.take_terminal(language, number));
@@ -159,7 +160,7 @@ impl Keeper {
             return;
         };
         live.begun = sessile_proc::ticks_since_boot();
-        live.floor = self.kernels.origins.floor(live.begun, others);
+        live.floor = self.kernels.origins.floor(live.begun, others, newest);
         live.current = Some(number);
         live.deferred = None;
         live.force = Force::None;
@@ -222,7 +223,12 @@ impl Keeper {
         }
     }
 
-    pub(super) fn beside_kernels(&self) -> Neighbours {
+    /// The newest process of the system, where the privacy of kernels depends on it.
+    pub(super) fn newest_beside(&self) -> Option<Pid> {
+        self.home.confined.as_ref().and_then(|_| self.kernels.origins.newest())
+    }
+
+    pub(super) fn beside_kernels(&self, newest: Option<Pid>) -> Neighbours {
         let is_shared = |confined| Rc::strong_count(confined) > 1;
         let shares = self.home.confined.as_ref().is_some_and(is_shared);
         let kernels = if shares || self.kernels.live.len() > 1 {
@@ -230,13 +236,17 @@ impl Keeper {
         } else {
             OtherKernels::None
         };
-        Neighbours { floor: self.kernels.origins.at_last_answer(), kernels }
+        Neighbours { newest, kernels }
     }
 
     /// Makes sure that a kernel in a sandbox gets its orders through a pipe that no other
-    /// process reads.
-    pub(super) fn keep_private(&mut self, language: Language) -> io::Result<()> {
-        let beside = self.beside_kernels();
+    /// process reads. `newest` is the newest process of the system.
+    pub(super) fn keep_private(
+        &mut self,
+        language: Language,
+        newest: Option<Pid>,
+    ) -> io::Result<()> {
+        let beside = self.beside_kernels(newest);
         let live = self.kernels.live.get_mut(&language);
         // A busy kernel gets its private pipes before its next run.
         let live = live.filter(|live| live.current.is_none());
@@ -336,9 +346,6 @@ impl Keeper {
         // Clients that only want the result get it before anything else goes to disk.
         self.answer_waiters(number, false);
         self.busy_polling.run_ended(Instant::now());
-        if self.home.confined.is_some() {
-            self.kernels.origins.note_answer();
-        }
         self.unsettle(number);
         let wants_record =
             |waits_for: &WaitsFor| matches!(waits_for, WaitsFor::Result(wanted) if wanted.recorded);

@@ -11,7 +11,7 @@ use crate::names::Names;
 use crate::origins::{Origins, Others, Span};
 use crate::privacy::{Neighbours, Privacy, Renewal, Renewed};
 use crate::processes::{self, Room};
-use crate::scratch::Inbox;
+use crate::scratch::{Inbox, hidden_directory};
 use crate::streams::Stream;
 use crate::terminal::Terminal;
 use crate::turns::Turn;
@@ -99,8 +99,9 @@ pub(super) struct Live {
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
     pub(super) patience: Patience,
-    /// What is in its directory.
+    /// What is in its directory, and where hidden streams are.
     pub(super) names: Names,
+    pub(super) hidden_names: Names,
     pub(super) terminal: Option<Terminal>,
     /// Terminals that the kernel was asked to release.
     pub(super) leaving: VecDeque<Terminal>,
@@ -162,6 +163,7 @@ impl Live {
         Self {
             patience: Patience::default(),
             names: Names::of(&directory),
+            hidden_names: Names::default(),
             directory,
             epoch,
             pid,
@@ -210,7 +212,9 @@ impl Live {
             Renewed::No => Ok(()),
             Renewed::Yes => {
                 self.stdout.hide(&self.directory)?;
-                self.stderr.hide(&self.directory)
+                self.stderr.hide(&self.directory)?;
+                self.hidden_names = Names::of(&hidden_directory(&self.directory));
+                Ok(())
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::kernels::Ended;
 use crate::names::Names;
 use crate::privacy::Privacy;
 use crate::reactor::Interest;
-use crate::scratch::{LEFT, PipeAccess, Scratch};
+use crate::scratch::{LEFT, PipeAccess, Scratch, hidden_directory};
 use crate::source::Source;
 use rustix::io::Errno;
 use sessile_protocol::{Language, RunNo};
@@ -49,11 +49,15 @@ impl Live {
     /// Whether a file may be gone that runs need, judging by its directory. In a sandbox the
     /// streams are in another one, below it.
     fn may_have_lost_files(&mut self) -> bool {
-        self.names.may_have_changed() || self.stdout.is_hidden() || self.stderr.is_hidden()
+        let are_hidden = self.stdout.is_hidden() || self.stderr.is_hidden();
+        // Each of them remembers what it has seen.
+        let streams = are_hidden && self.hidden_names.may_have_changed();
+        self.names.may_have_changed() || streams
     }
 
     fn move_in(&mut self, scratch: &Scratch, confined: Option<&Confined>) -> io::Result<()> {
         self.names = Names::default();
+        self.hidden_names = Names::default();
         let name = self.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let directory = scratch.subdirectory_anew(name)?;
         let left = directory.join(LEFT);
@@ -72,6 +76,7 @@ impl Live {
         // The last one: it says that all is there.
         self.reports.name_again(pipe_access)?;
         self.names = Names::of(&self.directory);
+        self.hidden_names = Names::of(&hidden_directory(&self.directory));
         Ok(())
     }
 

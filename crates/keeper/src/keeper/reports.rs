@@ -94,7 +94,7 @@ impl Keeper {
     fn kernel_is_up(&mut self, language: Language, epoch: Epoch) {
         // Before any of the user's code runs. A failure here is ignored: the same check
         // fails again before the first run, which reports it.
-        let _ = self.keep_private(language);
+        let _ = self.keep_private(language, self.newest_beside());
         let live = self.kernels.live.get_mut(&language).filter(|live| live.epoch == epoch);
         let inheritance = live.and_then(|live| {
             let inheritance = live.inheritance.as_ref()?;
@@ -257,7 +257,7 @@ impl Keeper {
     /// may come from the kernel itself: if the user's code has closed its descriptors, it
     /// has lost the pipe with the secret.
     fn renew_lost_pipes(&mut self, language: Language) {
-        let beside = self.beside_kernels();
+        let beside = self.beside_kernels(self.newest_beside());
         let live = self.kernels.live.get_mut(&language);
         if let (Some(live), Some(confined)) = (live, &self.home.confined)
             && live.privacy.is_some()

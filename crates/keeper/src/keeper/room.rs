@@ -87,15 +87,14 @@ impl Keeper {
     /// Whether a run should wait because what earlier runs have left fills the limit. If it
     /// began, its shell could not fork, and would give up when one of these is ended that
     /// is its child.
-    pub(super) fn lacks_room(&self, language: Language) -> bool {
+    pub(super) fn lacks_room(&self, language: Language, newest: Option<Pid>) -> bool {
         let Some(live) = self.kernels.live.get(&language) else { return false };
         let now = self.now();
         let has_bomb = self.guard.clearing.is_some() || self.guard.detector.has_found_recently(now);
         let patience = if has_bomb { FOR_BOMB } else { FOR_ROOM };
         let has_waited =
             live.deferred.is_some_and(|run| now.saturating_sub(run.since()) > patience);
-        let floor = self.kernels.origins.at_last_answer();
-        if has_waited || !live.privacy.as_ref().is_some_and(|known| known.has_children(floor)) {
+        if has_waited || !live.privacy.as_ref().is_some_and(|known| known.has_children(newest)) {
             return false;
         }
         let Some(confined) = &self.home.confined else { return false };
