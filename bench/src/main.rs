@@ -51,7 +51,10 @@ fn main() -> anyhow::Result<()> {
         }
         Some("bombs") => return bombs::measure(&sessile),
         Some("agents") => return agents::measure(&sessile),
-        Some(language) => return keep_busy(&sessile, language),
+        Some(language) => {
+            let policy = std::env::args().nth(2);
+            return keep_busy(&sessile, language, policy.as_deref());
+        }
     }
     println!("warm round trips (medians of interleaved turns)");
     warm(&sessile)?;
@@ -91,12 +94,24 @@ fn timed<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<Duration
     Ok(start.elapsed())
 }
 
-/// Runs an empty command over and over in one session, for a profiler.
-fn keep_busy(sessile: &std::path::Path, language: &str) -> anyhow::Result<()> {
+/// Runs an empty command over and over in one session, for a profiler; with a policy, in
+/// a sandbox.
+fn keep_busy(
+    sessile: &std::path::Path,
+    language: &str,
+    policy: Option<&str>,
+) -> anyhow::Result<()> {
     let language: Language = language.parse()?;
     let code = if language == Language::Node { "0" } else { ":" };
     let code = if language == Language::Python { "pass" } else { code };
-    let mut session = Session::start(sessile, language)?;
+    let place = tempfile::tempdir()?;
+    let mut session = match policy {
+        Some(policy) => {
+            anyhow::ensure!(language == Language::Bash, "a sandbox is measured with bash");
+            sandbox::start(sessile, place.path(), policy)?
+        }
+        None => Session::start(sessile, language)?,
+    };
     session.run(code)?;
     println!("keeper {}", session.keeper);
     let mut table = Table::default();

@@ -43,18 +43,19 @@ impl Wall {
         }
     }
 
-    fn policy(self) -> anyhow::Result<Option<serde_json::Value>> {
-        let preset = match self {
-            Self::None => return Ok(None),
-            Self::Uniform => "full-access",
-            Self::Rules => "development",
-        };
-        Ok(Some(serde_json::to_value(Draft::of_preset(preset).resolve()?)?))
-    }
-
     fn start(self, sessile: &Path, directory: &Path) -> anyhow::Result<Session> {
-        Session::start_in(sessile, directory, self.policy()?)
+        match self {
+            Self::None => Session::start_in(sessile, directory, None),
+            Self::Uniform => start(sessile, directory, "full-access"),
+            Self::Rules => start(sessile, directory, "development"),
+        }
     }
+}
+
+/// Starts a shell with a preset.
+pub(crate) fn start(sessile: &Path, directory: &Path, preset: &str) -> anyhow::Result<Session> {
+    let policy = serde_json::to_value(Draft::of_preset(preset).resolve()?)?;
+    Session::start_in(sessile, directory, Some(policy))
 }
 
 /// A measured command, and the limits of its ratios.
