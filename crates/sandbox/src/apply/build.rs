@@ -9,7 +9,7 @@ mod processes;
 pub(super) use ids::map_range;
 
 use super::owners::Mapped;
-use super::{guard, init};
+use super::{command_line, guard, init};
 use crate::limits::Group;
 use crate::plan::{Access, HOSTNAME, Net, Plan, Step};
 use crate::sys::{self, Depth, NODEV, NOEXEC, NOSUID, NewFileSystem, RDONLY};
@@ -126,6 +126,7 @@ fn prepare(kept: &mut [i32]) -> io::Result<()> {
         }
     }
     rustix::process::setsid()?;
+    command_line::replace();
     // If the keeper has ended already, its guardian has inherited this process, and kills
     // all that it inherits. In this pid namespace, the parent's pid cannot tell.
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)

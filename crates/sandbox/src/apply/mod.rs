@@ -15,6 +15,7 @@
 
 mod aside;
 mod build;
+mod command_line;
 mod dumps;
 mod guard;
 mod init;
