@@ -32,6 +32,8 @@ pub(crate) struct Confined {
     plan: Plan,
     given: PathBuf,
     search: OsString,
+    /// The system tree, if it is not the host's.
+    tree: Option<PathBuf>,
     sandbox: RefCell<Rc<Sandbox>>,
     /// The scratch directory that the sandbox shows to its kernels.
     scratch: PathBuf,
@@ -121,6 +123,7 @@ impl Confined {
             plan,
             given,
             search: host.programs.search,
+            tree: policy.rootfs,
             sandbox: RefCell::new(Rc::new(sandbox)),
             scratch: scratch.to_owned(),
             shown: Cell::new(identity(scratch)),
@@ -190,6 +193,11 @@ impl Confined {
     /// Returns the disk of its layer, if nothing else limits that.
     pub(crate) fn disk(&self) -> Option<&Disk> {
         self.disk.as_ref()
+    }
+
+    /// Returns the directory of the system tree, if it is not the host's.
+    pub(crate) fn tree(&self) -> Option<&Path> {
+        self.tree.as_deref()
     }
 
     /// Returns the directory for what is written.

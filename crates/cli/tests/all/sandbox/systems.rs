@@ -86,8 +86,13 @@ fn another_system_tree_takes_the_place_of_the_hosts() {
             .exits(0)
             .prints("ID=tiny\nbash\ncat\nchmod\nid\nls\nagent\nw\n");
         s.run("cat /etc/magic || cat /etc/timezone || echo x >/usr/x || exit 7").exits(7);
-        let missing = h.sessile(&["exec", s.id(), "--language", "python", "--", "1"]);
-        assert!(String::from_utf8_lossy(&missing.stderr).contains("was not found"));
+        let missing = h.sessile(&["exec", s.id(), "--language", "python", "--", "1"]).errors();
+        let in_tree = format!("was not found in the system tree {at}");
+        assert!(missing.contains(&format!("python3 {in_tree}")), "{missing}");
+        fs::remove_file(tree.join("usr/bin/bash")).expect("it is gone");
+        let args = ["start", "--sandbox", "full-access", "--rootfs", at, "--cwd", work];
+        let missing = h.sessile(&args).exits(1).errors();
+        assert!(missing.contains(&format!("bash {in_tree}")), "{missing}");
     });
 }
 
