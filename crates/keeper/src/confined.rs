@@ -9,7 +9,7 @@ use rustix::process::Pid;
 use sessile_proc::{Process, Stat};
 use sessile_protocol::{Boot, Code, Failure, OwnNetwork};
 use sessile_sandbox::Policy;
-use sessile_sandbox::apply::{End, Sandbox};
+use sessile_sandbox::apply::{End, Sandbox, has_changed_system};
 use sessile_sandbox::limits::{Disk, LimitPlan};
 use sessile_sandbox::plan::environment::environment;
 use sessile_sandbox::plan::host::{Host, Wanted};
@@ -193,6 +193,11 @@ impl Confined {
     /// Returns the disk of its layer, if nothing else limits that.
     pub(crate) fn disk(&self) -> Option<&Disk> {
         self.disk.as_ref()
+    }
+
+    /// Whether root inside has changed one of the system's directories.
+    pub(crate) fn has_changed_system(&self) -> bool {
+        has_changed_system(&self.plan)
     }
 
     /// Returns the directory of the system tree, if it is not the host's.
