@@ -12,7 +12,7 @@ use crate::{
 };
 use sessile_protocol::{
     Answer, Carried, CarriedKernel, Code, Failure, ForkFiles, ForkOrder, ForkView, ForkedView,
-    Request, SavedView, SessionId,
+    LeftBehind, Request, SavedView, SessionId,
 };
 use sessile_store::{
     Directory, Durable, ForkedFrom, Metadata, SessionStatus, Sessions, new_session_id, timestamp,
@@ -193,7 +193,9 @@ fn view(made: &[RestoredSession], saved: SavedView) -> ForkedView {
         as_of_run: kernel.as_of_run,
         carried: Carried::Saved,
     };
+    // A copy of the layer has the changes to the system as well.
     let mut left = saved.left;
+    left.retain(|one| *one != LeftBehind::system());
     left.extend(made.first().into_iter().flat_map(|fork| fork.left.iter().cloned()));
     ForkedView {
         as_of_run: saved.as_of_run,

@@ -9,7 +9,7 @@ use rustix::process::Pid;
 use sessile_proc::{Process, Stat};
 use sessile_protocol::{Boot, Code, Failure, OwnNetwork};
 use sessile_sandbox::Policy;
-use sessile_sandbox::apply::{End, Sandbox};
+use sessile_sandbox::apply::{End, Sandbox, has_changed_system};
 use sessile_sandbox::limits::{Disk, LimitPlan};
 use sessile_sandbox::plan::environment::environment;
 use sessile_sandbox::plan::host::{Host, Wanted};
@@ -32,6 +32,8 @@ pub(crate) struct Confined {
     plan: Plan,
     given: PathBuf,
     search: OsString,
+    /// The system tree, if it is not the host's.
+    tree: Option<PathBuf>,
     sandbox: RefCell<Rc<Sandbox>>,
     /// The scratch directory that the sandbox shows to its kernels.
     scratch: PathBuf,
@@ -121,6 +123,7 @@ impl Confined {
             plan,
             given,
             search: host.programs.search,
+            tree: policy.rootfs,
             sandbox: RefCell::new(Rc::new(sandbox)),
             scratch: scratch.to_owned(),
             shown: Cell::new(identity(scratch)),
@@ -190,6 +193,16 @@ impl Confined {
     /// Returns the disk of its layer, if nothing else limits that.
     pub(crate) fn disk(&self) -> Option<&Disk> {
         self.disk.as_ref()
+    }
+
+    /// Whether root inside has changed one of the system's directories.
+    pub(crate) fn has_changed_system(&self) -> bool {
+        has_changed_system(&self.plan)
+    }
+
+    /// Returns the directory of the system tree, if it is not the host's.
+    pub(crate) fn tree(&self) -> Option<&Path> {
+        self.tree.as_deref()
     }
 
     /// Returns the directory for what is written.

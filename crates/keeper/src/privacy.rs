@@ -456,7 +456,7 @@ impl Inside {
     fn replace(&mut self, [current, named]: [&OwnedFd; 2]) -> io::Result<OwnedFd> {
         let ids = ids([current, named])?;
         // The limit may have been another when the pipe got its number.
-        let anywhere = LOW..=u32::try_from(HIGHEST).unwrap_or(LOW);
+        let anywhere = 0..=u32::try_from(HIGHEST).unwrap_or(LOW);
         let mut numbers = self.candidates.iter().copied().chain(anywhere);
         let number = numbers.find(|fd| self.is_one_of(*fd, &ids));
         let number = number.ok_or(io::ErrorKind::BrokenPipe)?;

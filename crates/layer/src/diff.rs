@@ -58,6 +58,12 @@ impl Lines {
     }
 }
 
+/// A change's text, if the session's file can be read.
+type Shown = Result<(Lines, String), Unreadable>;
+
+/// Why it cannot.
+struct Unreadable(String);
+
 impl Layer {
     /// Returns the session's changes: of all paths, or of some. The text has at most `most` bytes.
     ///
@@ -71,13 +77,13 @@ impl Layer {
         let mut diff = Diff { changes: Vec::new(), skipped: changes.skipped, is_truncated: false };
         let mut length = 0;
         for change in changes.list {
-            let (lines, mut text) = self.show(&change, has_more_below.has(&change));
-            if lines == Lines::Binary
-                && let Some(reason) = self.why_unreadable(&change)
-            {
-                diff.skipped.push(Skipped { path: change.path, reason });
-                continue;
-            }
+            let (lines, mut text) = match self.show(&change, has_more_below.has(&change)) {
+                Ok(shown) => shown,
+                Err(Unreadable(reason)) => {
+                    diff.skipped.push(Skipped { path: change.path, reason });
+                    continue;
+                }
+            };
             length += text.len();
             if length > most {
                 diff.is_truncated = true;
@@ -88,17 +94,7 @@ impl Layer {
         Ok(diff)
     }
 
-    /// Returns why a file of the layer cannot be read, as one of another user inside cannot.
-    fn why_unreadable(&self, change: &Change) -> Option<String> {
-        change.after.filter(|after| after.kind == Kind::File)?;
-        match self.upper.content(&change.path, 0) {
-            Err(LayerError::Io { source, .. }) => Some(source.to_string()),
-            Err(error) => Some(error.to_string()),
-            Ok(_) => None,
-        }
-    }
-
-    fn show(&self, change: &Change, is_implied: bool) -> (Lines, String) {
+    fn show(&self, change: &Change, is_implied: bool) -> Shown {
         let text = match (change.before, change.after) {
             // Shown at the file's new path.
             (Some(_), None) if change.renamed_to.is_some() => String::new(),
@@ -107,27 +103,27 @@ impl Layer {
                 let replaced = replaced.filter(|node| node.kind != Kind::Directory).count() > 0;
                 return match (is_implied, replaced) {
                     (_, true) => self.replaced(change),
-                    (true, false) => (Lines::NONE, String::new()),
-                    (false, false) => (Lines::NONE, directory(change)),
+                    (true, false) => Ok((Lines::NONE, String::new())),
+                    (false, false) => Ok((Lines::NONE, directory(change))),
                 };
             }
-            (None, Some(after)) if change.old.is_some() => return self.renamed(change, after),
+            (None, Some(after)) if change.old.is_some() => return Ok(self.renamed(change, after)),
             _ if is_other(change.before) || is_other(change.after) => other(change),
             (Some(before), Some(after)) if before.kind != after.kind => {
                 return self.replaced(change);
             }
             _ => return self.compared(&change.path, change.before, change.after),
         };
-        (Lines::NONE, text)
+        Ok((Lines::NONE, text))
     }
 
     /// Shows a path whose kind changes: the deletion of the old one and the addition of the new.
-    fn replaced(&self, change: &Change) -> (Lines, String) {
+    fn replaced(&self, change: &Change) -> Shown {
         let plain = |node: &Node| matches!(node.kind, Kind::File | Kind::Link);
         let (mut text, mut counts) = (String::new(), (0, 0));
         for (before, after) in [(change.before, None), (None, change.after)] {
             if before.or(after).as_ref().is_some_and(plain) {
-                let (lines, part) = self.compared(&change.path, before, after);
+                let (lines, part) = self.compared(&change.path, before, after)?;
                 let (insertions, deletions) = lines.counts();
                 counts = (counts.0 + insertions, counts.1 + deletions);
                 text.push_str(&part);
@@ -140,7 +136,7 @@ impl Layer {
                 });
             }
         }
-        (Lines::Text { insertions: counts.0, deletions: counts.1 }, text)
+        Ok((Lines::Text { insertions: counts.0, deletions: counts.1 }, text))
     }
 
     /// Shows a renamed file, and the changes in it.
@@ -165,7 +161,7 @@ impl Layer {
     }
 
     /// Shows two files or links, or one that is new or deleted.
-    fn compared(&self, path: &[u8], before: Option<Node>, after: Option<Node>) -> (Lines, String) {
+    fn compared(&self, path: &[u8], before: Option<Node>, after: Option<Node>) -> Shown {
         let (old_name, new_name) = (prefixed("a/", path), prefixed("b/", path));
         let head = format!("diff --git {old_name} {new_name}\n");
         let told = match (before, after) {
@@ -178,16 +174,17 @@ impl Layer {
         let new_name = after.map_or("/dev/null", |_| &new_name);
         let old = content(&self.real, path, before);
         let new = content(&self.upper, path, after);
-        match (old, new) {
+        Ok(match (old, new) {
+            (_, Err(NoText::Unreadable(reason))) => return Err(Unreadable(reason)),
             (Ok(old), Ok(new)) if old == new => (Lines::NONE, head + &told),
             (Ok(old), Ok(new)) => {
                 let (lines, hunks) = unified((&old, old_name), (&new, new_name));
                 (lines, head + &told + &hunks)
             }
             (Err(why), _) | (_, Err(why)) => {
-                let (kind, hint) = match why {
-                    Lines::TooLarge => ("Files", ", too large to show"),
-                    Lines::Binary | Lines::Text { .. } => ("Binary files", ""),
+                let (lines, kind, hint) = match why {
+                    NoText::TooLarge => (Lines::TooLarge, "Files", ", too large to show"),
+                    NoText::Binary | NoText::Unreadable(_) => (Lines::Binary, "Binary files", ""),
                 };
                 let size = |node: Option<Node>| node.map_or(0, |node| node.size);
                 let (old_size, new_size) = (size(before), size(after));
@@ -204,9 +201,9 @@ impl Layer {
                 if before.is_some() && after.is_some() && !told.is_empty() {
                     text = text + &head + &told;
                 }
-                (why, text)
+                (lines, text)
             }
-        }
+        })
     }
 }
 
@@ -348,20 +345,36 @@ fn other(change: &Change) -> String {
     format!("special file {}: {what} (a FIFO, a socket or a device)\n", quoted(&change.path))
 }
 
+/// Why a file's content is not shown.
+enum NoText {
+    Binary,
+    TooLarge,
+    /// As one of another user inside.
+    Unreadable(String),
+}
+
+impl From<LayerError> for NoText {
+    fn from(error: LayerError) -> Self {
+        Self::Unreadable(match error {
+            LayerError::Io { source, .. } => source.to_string(),
+            error => error.to_string(),
+        })
+    }
+}
+
 /// Returns the content of a file, if it is text; the target of a link.
-fn content(tree: &Tree, path: &[u8], node: Option<Node>) -> Result<String, Lines> {
+fn content(tree: &Tree, path: &[u8], node: Option<Node>) -> Result<String, NoText> {
     let Some(node) = node else { return Ok(String::new()) };
     let bytes = match node.kind {
-        Kind::Link => tree.target(path).map_err(|_| Lines::Binary)?,
+        Kind::Link => tree.target(path)?,
         Kind::File | Kind::Directory | Kind::Other => {
-            let content = tree.content(path, LARGEST).map_err(|_| Lines::Binary)?;
-            content.ok_or(Lines::TooLarge)?
+            tree.content(path, LARGEST)?.ok_or(NoText::TooLarge)?
         }
     };
     if bytes.contains(&0) {
-        return Err(Lines::Binary);
+        return Err(NoText::Binary);
     }
-    String::from_utf8(bytes).map_err(|_| Lines::Binary)
+    String::from_utf8(bytes).map_err(|_| NoText::Binary)
 }
 
 /// Directories that are implied by the changes in them.

@@ -68,7 +68,7 @@ pub struct Layer {
 }
 
 /// Directory of a layer that gets the written files.
-pub const UPPER: &str = "upper";
+pub use sessile_sandbox::plan::UPPER;
 
 impl Layer {
     /// Opens the layer in a directory. Returns none if it has no upper directory: nothing

@@ -37,6 +37,20 @@ pub struct LeftBehind {
     pub reason: String,
 }
 
+impl LeftBehind {
+    /// What root inside a sandbox has changed of the system.
+    #[must_use]
+    pub fn system() -> Self {
+        Self {
+            language: None,
+            name: "changes to the system".to_owned(),
+            reason: "installed programs and other changes outside of the workspace stay in \
+                     this session's layer"
+                .to_owned(),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SavedFiles {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use sessile_client::{Client, ClientError, OpenPort};
 use sessile_gateway::answer;
 use sessile_protocol::{Answer, PortsView, Request, SessionId};
-use sessile_store::{Directory, Liveness};
+use sessile_store::{Directory, Liveness, SessionStatus};
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::ExitCode;
@@ -49,7 +49,16 @@ impl Port {
         let mut reader = Reader::find(settings, id.as_str())?;
         let directory = reader.directory.clone();
         let Some(keeper) = reader.live() else {
-            bail!("nothing of session {id} is running, and so nothing listens");
+            let metadata = directory.observed_metadata()?;
+            match metadata.status {
+                SessionStatus::Terminated => bail!(ClientError::ended(&directory, &metadata)),
+                SessionStatus::Starting
+                | SessionStatus::Active
+                | SessionStatus::Lost
+                | SessionStatus::Unknown => {
+                    bail!("nothing of session {id} is running, and so nothing listens")
+                }
+            }
         };
         let open = ports(keeper)?;
         let form = Form::of_stdout(self.json);

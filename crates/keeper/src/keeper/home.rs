@@ -1,13 +1,12 @@
 //! A session's boot parameters and the location of its files.
 
-use crate::confined::{Confined, LAYER};
+use crate::confined::Confined;
 use crate::directory_watch::DirectoryWatch;
 use crate::dumps::Dumps;
 use crate::runs::ticks;
 use crate::scratch::{PipeAccess, Scratch};
 use rustix::process::Pid;
 use sessile_protocol::Boot;
-use sessile_sandbox::plan::SYSTEM;
 use sessile_session::Tick;
 use sessile_store::{Directory, Lock, UserState};
 use std::collections::BTreeMap;
@@ -127,13 +126,7 @@ impl Home {
 
     /// Whether root inside a sandbox has changed one of the system's directories.
     pub(super) fn has_changed_system(&self) -> bool {
-        let layers = std::fs::read_dir(self.directory.path().join(LAYER).join(SYSTEM));
-        layers.into_iter().flatten().flatten().any(|layer| {
-            // Session start puts files of its own into these.
-            let is_filled = ["etc", "var"].iter().any(|name| layer.file_name() == *name);
-            let upper = || std::fs::read_dir(layer.path().join("upper"));
-            !is_filled && upper().is_ok_and(|mut entries| entries.next().is_some())
-        })
+        self.confined.as_ref().is_some_and(|confined| confined.has_changed_system())
     }
 
     /// Whether a directory exists for kernels.

@@ -46,6 +46,7 @@ pub(super) fn launch(
         kernel: &program,
         directory: directory.clone(),
         sandbox: sandbox.as_deref(),
+        tree: home.confined.as_ref().and_then(|confined| confined.tree()),
         env: &home.env,
         cwd: home.work_dir(),
         previous: Previous {

@@ -6,6 +6,7 @@ use super::effects::NOT_BEGUN;
 use crate::processes;
 use crate::runs::Sending;
 use rustix::process::Signal;
+use sessile_proc::Process;
 use sessile_protocol::{Language, RunNo};
 use sessile_session::Input;
 use std::io;
@@ -37,10 +38,19 @@ impl Keeper {
     }
 
     pub(super) fn abandon_unsent(&mut self, language: Language, number: RunNo, error: &io::Error) {
+        let pid = self.kernels.live.get(&language).map(|live| live.pid);
+        let limit = pid.and_then(|pid| Process::new(pid).limit("Max open files")?.soft);
+        let why = match (error.raw_os_error(), limit) {
+            // The number of its pipe is beyond the limit, or there is no number for another.
+            (Some(libc::EBADF | libc::EMFILE), Some(limit)) => {
+                format!("its limit of open files is {limit}, which is too low for that")
+            }
+            _ => error.to_string(),
+        };
         if let Some(run) = self.runs.get_mut(&number) {
             run.notes.push(format!(
                 "the run was not begun: {language} could not be reached by a way that nobody else \
-                 in the sandbox hears ({error}), so that its process was ended"
+                 in the sandbox hears ({why}), so that its process was ended"
             ));
         }
         self.give_up_unsent(language, number);

@@ -22,8 +22,8 @@ const OOM_SCORE: &str = "500";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaunchError {
-    #[error("{program} was not found{}", place(path.as_deref()))]
-    NotFound { program: String, path: Option<String> },
+    #[error("{program} was not found{}", place(path.as_deref(), tree.as_deref()))]
+    NotFound { program: String, path: Option<String>, tree: Option<PathBuf> },
     #[error("{program} is not a program that can be run: {source}")]
     NotRunnable { program: String, source: io::Error },
     #[error("cannot prepare the kernel's files: {0}")]
@@ -41,12 +41,16 @@ impl LaunchError {
     }
 }
 
-fn place(path: Option<&str>) -> String {
-    match path {
-        Some(path) => {
+fn place(path: Option<&str>, tree: Option<&Path>) -> String {
+    match (path, tree.map(Path::display)) {
+        (Some(path), None) => {
             format!(" in PATH ({path}); install it, or start the session with its full path")
         }
-        None => "; check the path".to_owned(),
+        (Some(path), Some(tree)) => {
+            format!(" in the system tree {tree} ({path}); install it there, or take another tree")
+        }
+        (None, None) => "; check the path".to_owned(),
+        (None, Some(tree)) => format!(" in the system tree {tree}; check the path"),
     }
 }
 
@@ -58,6 +62,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) directory: PathBuf,
     /// The sandbox in which it starts, if any.
     pub(crate) sandbox: Option<&'a Sandbox>,
+    /// The system tree that the sandbox shows, if it is not the host's.
+    pub(crate) tree: Option<&'a Path>,
     pub(crate) env: &'a BTreeMap<OsString, OsString>,
     pub(crate) cwd: &'a Path,
     pub(crate) previous: Previous<'a>,
@@ -197,11 +203,7 @@ impl Plan<'_> {
         if wanted.contains('/') {
             let path = self.cwd.join(wanted);
             let is_there = self.sandbox.map_or_else(|| path.exists(), |s| s.has_program(&path));
-            return if is_there {
-                Ok(path)
-            } else {
-                Err(LaunchError::NotFound { program: wanted.clone(), path: None })
-            };
+            return if is_there { Ok(path) } else { Err(self.not_found(None)) };
         }
         let search = self.env.get(&OsString::from("PATH")).cloned();
         let search = search.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
@@ -224,10 +226,12 @@ impl Plan<'_> {
                 }
             }
         }
-        Err(LaunchError::NotFound {
-            program: wanted.clone(),
-            path: Some(search.to_string_lossy().into_owned()),
-        })
+        Err(self.not_found(Some(search.to_string_lossy().into_owned())))
+    }
+
+    fn not_found(&self, path: Option<String>) -> LaunchError {
+        let tree = self.tree.map(Path::to_owned);
+        LaunchError::NotFound { program: self.kernel.program.clone(), path, tree }
     }
 }
 

@@ -9,10 +9,11 @@ mod processes;
 pub(super) use ids::map_range;
 
 use super::owners::Mapped;
-use super::{guard, init};
+use super::{command_line, guard, init};
 use crate::limits::Group;
-use crate::plan::{Access, HOSTNAME, Net, Plan, Step};
+use crate::plan::{AGENT, Access, HOME, HOSTNAME, Net, Plan, Step};
 use crate::sys::{self, Depth, NODEV, NOEXEC, NOSUID, NewFileSystem, RDONLY};
+use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use rustix::process::Signal;
 use std::cell::{Cell, OnceCell};
 use std::ffi::{CStr, CString, OsStr};
@@ -125,6 +126,7 @@ fn prepare(kept: &mut [i32]) -> io::Result<()> {
             libc::signal(signal, libc::SIG_DFL);
         }
     }
+    command_line::replace();
     rustix::process::setsid()?;
     // If the keeper has ended already, its guardian has inherited this process, and kills
     // all that it inherits. In this pid namespace, the parent's pid cannot tell.
@@ -335,7 +337,12 @@ impl Root<'_> {
         let name = at.to_string_lossy().replace('/', "-");
         rustix::fs::mkdirat(private, &*name, mode.into())?;
         // Whatever the umask is.
-        rustix::fs::chmodat(private, &*name, mode.into(), rustix::fs::AtFlags::empty())?;
+        rustix::fs::chmodat(private, &*name, mode.into(), AtFlags::empty())?;
+        if at == Path::new(HOME) {
+            let agent = (Uid::from_raw(AGENT), Gid::from_raw(AGENT));
+            // For root inside, there may be no such user.
+            let _ = chownat(private, &*name, Some(agent.0), Some(agent.1), AtFlags::empty());
+        }
         let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
         let directory = rustix::fs::openat(private, &*name, flags, 0.into())?;
         let again = sys::clone_tree_of(directory.as_fd())?;

@@ -15,12 +15,15 @@
 
 mod aside;
 mod build;
+mod changed;
+mod command_line;
 mod dumps;
 mod guard;
 mod init;
 mod owners;
 mod tally;
 
+pub use changed::has_changed_system;
 pub use tally::{Tallied, Tally};
 
 pub(crate) use guard::leave_keeper;

@@ -66,9 +66,37 @@ pub(super) const SHOWN: &[&str] = &[
     "R",
 ];
 
-/// Files that package installers also read.
-pub(super) const SHOWN_TO_ROOT: &[&str] =
-    &["debconf.conf", "adduser.conf", "deluser.conf", "login.defs", "ucf.conf"];
+/// Files that package installers also read, and what `su` and the like need: by name, as
+/// files of other services could have passwords in them.
+pub(super) const SHOWN_TO_ROOT: &[&str] = &[
+    "debconf.conf",
+    "adduser.conf",
+    "deluser.conf",
+    "login.defs",
+    "ucf.conf",
+    "pam.d/chfn",
+    "pam.d/chpasswd",
+    "pam.d/chsh",
+    "pam.d/common-account",
+    "pam.d/common-auth",
+    "pam.d/common-password",
+    "pam.d/common-session",
+    "pam.d/common-session-noninteractive",
+    "pam.d/login",
+    "pam.d/newusers",
+    "pam.d/other",
+    "pam.d/passwd",
+    "pam.d/postlogin",
+    "pam.d/runuser",
+    "pam.d/runuser-l",
+    "pam.d/su",
+    "pam.d/su-l",
+    "pam.d/system-auth",
+    "security/limits.conf",
+    "security/pam_env.conf",
+    // What a new home begins with.
+    "skel",
+];
 
 /// With a network: the host's name resolution.
 pub(super) const RESOLUTION: &[&str] = &["resolv.conf", "hosts"];

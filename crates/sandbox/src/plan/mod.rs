@@ -7,6 +7,7 @@
 mod binds;
 mod elf;
 pub mod environment;
+mod error;
 mod etc;
 pub mod host;
 mod installation;
@@ -21,11 +22,12 @@ use crate::limits::LimitPlan;
 use crate::mover;
 use crate::policy::{FileMode, HostRule, Level, Network, Policy};
 use crate::rules::{Need, Rules};
+pub use error::Refusal;
 use host::{Host, Top};
 use letter_case::LetterCase;
 pub use owners::Owners;
-use root::of_system;
 pub use root::{Ids, Mapper, Others};
+use root::{of_installation, of_system};
 use std::path::{Path, PathBuf};
 
 /// The path of the workspace inside, where runs begin.
@@ -43,6 +45,8 @@ pub const DUMPS: &str = "/.sessile/dumps";
 pub const GIVEN: &str = "/.sessile/given";
 /// Where the layers on the system's directories are kept, for root inside.
 pub const SYSTEM: &str = "system";
+/// The part of a layer that has what was written.
+pub const UPPER: &str = "upper";
 /// The host name inside.
 pub const HOSTNAME: &str = "sessile";
 
@@ -251,36 +255,6 @@ pub enum Access {
     Writable,
 }
 
-/// Why a policy cannot be enforced here.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    #[error("the sandbox cannot show {}: {reason}", path.display())]
-    Path { path: PathBuf, reason: String },
-    #[error("{0}, or choose a policy that is the same for all paths: read-only or full-access")]
-    Guard(Missing),
-    #[error("{0}")]
-    Limit(Missing),
-    #[error("{0}")]
-    Network(Missing),
-    #[error("{0}")]
-    Tracing(Missing),
-    #[error("{}: {reason}", path.display())]
-    Tree { path: PathBuf, reason: &'static str },
-    #[error(
-        "root inside takes a system tree that is yours: this machine's belongs to its root; \
-         name one with --rootfs, or start the session without --root"
-    )]
-    NotOwner,
-    #[error(
-        "{}: root inside takes a system tree that is yours, and this one belongs to another user; \
-         unpack one of your own, or start the session without --root",
-        .0.display()
-    )]
-    TreeOfOther(PathBuf),
-    #[error("{0} is not supported in this version; start the session without it")]
-    Unsupported(&'static str),
-}
-
 /// Decides.
 ///
 /// # Errors
@@ -326,7 +300,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     plan.devices();
     plan.etc(host, &policy.network, place);
     plan.packages(host, place);
-    plan.programs(host);
+    plan.programs(host, place);
     plan.workspace(policy, host, place, need)?;
     for bind in &policy.binds {
         plan.bind(bind, host, place, need)?;
@@ -414,12 +388,13 @@ impl Plan {
 
     /// Adds the session's private directories in memory.
     fn private(&mut self) {
-        let home = match self.user {
-            User::Agent => (HOME, 0o755),
-            User::Root => ("/root", 0o700),
+        let homes: &[_] = match self.user {
+            User::Agent => &[(HOME, 0o755)],
+            // It may add users, whose homes are made there.
+            User::Root => &[("/root", 0o700), ("/home", 0o755), (HOME, 0o755)],
         };
-        for (at, mode) in [("/tmp", 0o1777), home] {
-            self.steps.push(Step::Memory { at: at.into(), mode });
+        for (at, mode) in [("/tmp", 0o1777)].iter().chain(homes) {
+            self.steps.push(Step::Memory { at: at.into(), mode: *mode });
             self.writable.push(at.into());
         }
         for at in ["/run", "/var/lib", "/var/cache", "/mnt", "/opt", "/root", "/srv", "/sys"] {
@@ -459,14 +434,22 @@ impl Plan {
         self.writable.push("/dev".into());
     }
 
-    /// Adds interpreters outside of the system's program directories.
-    fn programs(&mut self, host: &Host) {
-        for path in &host.programs.shown {
-            self.steps.push(Step::Tree {
-                host: path.clone(),
-                at: path.clone(),
-                access: Access::ReadOnly,
-            });
+    /// Adds interpreters outside of the system's program directories. Root inside may
+    /// install packages there, too.
+    fn programs(&mut self, host: &Host, place: &Place) {
+        let (files, directories) = (&host.programs.files, &host.programs.directories);
+        let read_only = |path: &PathBuf| Step::Tree {
+            host: path.clone(),
+            at: path.clone(),
+            access: Access::ReadOnly,
+        };
+        self.steps.extend(files.iter().map(read_only));
+        match self.user {
+            User::Agent => self.steps.extend(directories.iter().map(read_only)),
+            User::Root => {
+                self.steps.extend(directories.iter().map(|path| of_installation(path, place)));
+                self.writable.extend(directories.iter().cloned());
+            }
         }
         for (at, to) in &host.programs.links {
             self.steps.push(Step::Link { at: at.clone(), to: to.clone() });
@@ -486,7 +469,7 @@ impl Plan {
         let writable = match policy.files {
             FileMode::Overlay => Step::Layered {
                 host: shown.clone(),
-                upper: place.layer.join("upper"),
+                upper: place.layer.join(UPPER),
                 work: place.layer.join("work"),
                 at: at.clone(),
             },
@@ -496,7 +479,7 @@ impl Plan {
         let account = account.map(|held| Account {
             limit: held.limit,
             most_private: self.limits.private_bytes,
-            upper: place.layer.join("upper"),
+            upper: place.layer.join(UPPER),
         });
         // The guard is what shows files of several owners as the user's.
         let is_shared = match self.claim {

@@ -20,8 +20,10 @@ const MOST_LIBRARIES: usize = 64;
 /// Interpreters outside of the system's directories.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Programs {
-    /// The parts of their installations, or only the programs and their libraries.
-    pub shown: Vec<PathBuf>,
+    /// The programs and their libraries, or parts of their installations.
+    pub files: Vec<PathBuf>,
+    /// Parts of their installations.
+    pub directories: Vec<PathBuf>,
     /// Links on the way to them, with their targets.
     pub links: Vec<(PathBuf, PathBuf)>,
     /// The search path inside.
@@ -57,7 +59,8 @@ pub(super) fn programs(wanted: Wanted<'_>, tops: &[(PathBuf, Top)]) -> Programs 
     let View { shown, links, .. } = view;
     let is_within = |path: &Path| shown.iter().any(|tree| path.starts_with(tree));
     let links = links.into_iter().filter(|(at, _)| !is_within(at)).collect();
-    Programs { shown, links, search }
+    let (directories, files) = shown.into_iter().partition(|path| path.is_dir());
+    Programs { files, directories, links, search }
 }
 
 fn is_program(path: &Path) -> bool {
@@ -320,7 +323,7 @@ mod tests {
         let bash = home.program("work/bin/bash");
         home.file("work/private/secret");
         let found = home.find(&["work/bin"]);
-        assert_eq!(found.shown, [bash]);
+        assert_eq!((&*found.files, &*found.directories), (&[bash][..], &[][..]));
         assert_eq!(search(&found), [home.at("work/bin"), "/usr/bin".into()]);
     }
 
@@ -329,7 +332,8 @@ mod tests {
         let home = Home::new();
         let python = home.program("bin/python3");
         home.file("lib/python3.13/os.py");
-        assert_eq!(home.find(&["bin"]).shown, [python]);
+        let found = home.find(&["bin"]);
+        assert_eq!((found.files, found.directories), (vec![python], vec![]));
     }
 
     #[test]
@@ -340,7 +344,10 @@ mod tests {
         home.link("current", "versions/22");
         home.link("links/node", home.at("current/bin/node"));
         let found = home.find(&["secret/bin", "links"]);
-        assert_eq!(found.shown, [home.at("versions/22/bin"), home.at("versions/22/include/node")]);
+        assert_eq!(
+            found.directories,
+            [home.at("versions/22/bin"), home.at("versions/22/include/node")]
+        );
         assert_eq!(
             found.links,
             [
@@ -363,9 +370,10 @@ mod tests {
         home.file("mine/venv/pyvenv.cfg");
         home.file("mine/secret");
         let mut found = home.find(&["mine/venv/bin"]);
-        found.shown.sort();
-        let parts = ["mine/venv/bin", "mine/venv/pyvenv.cfg", "python/bin", "python/lib"];
-        assert_eq!(found.shown, parts.map(|part| home.at(part)));
+        found.directories.sort();
+        let parts = ["mine/venv/bin", "python/bin", "python/lib"];
+        assert_eq!(found.directories, parts.map(|part| home.at(part)));
+        assert_eq!(found.files, [home.at("mine/venv/pyvenv.cfg")]);
         assert_eq!(found.links, []);
     }
 

@@ -2,7 +2,7 @@
 //! to, which are kept with the layer.
 
 use super::host::{self, Host};
-use super::{Place, Plan, SYSTEM, Step, User};
+use super::{Place, Plan, SYSTEM, Step, UPPER, User};
 use sessile_subids::{Extent, SubIds};
 use std::path::{Path, PathBuf};
 
@@ -91,7 +91,7 @@ impl Plan {
             User::Agent => {}
             User::Root => {
                 for at in ["/etc", "/var"].map(PathBuf::from) {
-                    let directory = system_layer(&at, place).join("upper");
+                    let directory = system_layer(&at, place).join(UPPER);
                     self.writable.push(at.clone());
                     self.steps.push(Step::Persistent { directory, at });
                 }
@@ -127,6 +127,16 @@ fn system_layer(at: &Path, place: &Place) -> PathBuf {
 
 /// Returns the step for a directory of the system that root inside may change.
 pub(super) fn of_system(host: PathBuf, at: PathBuf, place: &Place) -> Step {
-    let layer = system_layer(&at, place);
-    Step::Layered { host, upper: layer.join("upper"), work: layer.join("work"), at }
+    layered(host, &system_layer(&at, place), at)
+}
+
+/// Returns the step for a directory of an interpreter outside of the system's directories.
+pub(super) fn of_installation(path: &Path, place: &Place) -> Step {
+    // No two paths have the same name then, whatever they are.
+    let name = path.to_string_lossy().replace('%', "%25").replace('/', "%2F");
+    layered(path.to_owned(), &place.layer.join(SYSTEM).join(name), path.to_owned())
+}
+
+fn layered(host: PathBuf, layer: &Path, at: PathBuf) -> Step {
+    Step::Layered { host, upper: layer.join(UPPER), work: layer.join("work"), at }
 }

@@ -44,8 +44,8 @@ pub(crate) enum Refusal {
         written(*address)
     )]
     Special { host: Host, address: IpAddr, kind: &'static str },
-    #[error("the request's Host header says {0}")]
-    OtherHost(String),
+    #[error("the request's Host header says {header}")]
+    OtherHost { asked: String, header: String },
     #[error("{why}")]
     Malformed { asked: String, why: String },
 }

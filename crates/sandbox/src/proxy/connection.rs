@@ -32,7 +32,12 @@ impl ProxyContext {
         }
         match incoming.held().first() {
             Some(&socks::VERSION) => self.serve_socks(incoming),
-            Some(&socks::OLD_VERSION) => incoming.finish(&socks::OLD_REFUSAL),
+            Some(&socks::OLD_VERSION) => {
+                if let Ok(why) = socks::refuse_old(&mut incoming) {
+                    self.tell(&incoming, None, &why);
+                    incoming.finish(&socks::OLD_REFUSAL);
+                }
+            }
             Some(_) => self.serve_http(incoming),
             None => {}
         }
@@ -42,7 +47,10 @@ impl ProxyContext {
         let target = match socks::greet(&mut incoming) {
             Ok(target) => target,
             Err(NoTarget::Gone) => return,
-            Err(NoTarget::Unsupported) => return incoming.finish(&Reply::Unsupported.bytes()),
+            Err(NoTarget::Unsupported(why)) => {
+                self.tell(&incoming, None, &why);
+                return incoming.finish(&Reply::Unsupported.bytes());
+            }
             Err(NoTarget::Refused(why)) => {
                 self.tell(&incoming, None, &why);
                 return incoming.finish(&Reply::NotAllowed.bytes());
@@ -93,7 +101,7 @@ impl ProxyContext {
                     | Refusal::OtherPort(_)
                     | Refusal::Literal
                     | Refusal::Special { .. }
-                    | Refusal::OtherHost(_) => REFUSED,
+                    | Refusal::OtherHost { .. } => REFUSED,
                 };
                 incoming.finish(&answer(status, &why.to_string()));
             }
@@ -128,7 +136,9 @@ impl ProxyContext {
             let (pid, program) = found.unzip();
             let asked = match (target, why) {
                 (Some(target), _) => target.to_string(),
-                (None, Refusal::Malformed { asked, .. }) => asked.clone(),
+                (None, Refusal::Malformed { asked, .. } | Refusal::OtherHost { asked, .. }) => {
+                    asked.clone()
+                }
                 (None, _) => String::new(),
             };
             Notice {

@@ -57,7 +57,7 @@ pub(super) fn parse(head: &[u8]) -> Result<ParsedRequest, Refusal> {
     }
     let target = Target::parse(authority, Some(80))?;
     fields.agree_with(&target)?;
-    let body = fields.body()?;
+    let body = fields.body(&target)?;
     let slash = if path.starts_with('/') { "" } else { "/" };
     let mut head =
         format!("{method} {slash}{path} {version}\r\nHost: {}\r\n", authority_of(&target));
@@ -115,26 +115,28 @@ impl<'a> Fields<'a> {
     fn agree_with(&self, target: &Target) -> Result<(), Refusal> {
         for host in self.all("host") {
             if Target::parse(host, Some(80)).as_ref() != Ok(target) {
-                return Err(Refusal::OtherHost(clip(host)));
+                let (asked, header) = (target.to_string(), clip(host));
+                return Err(Refusal::OtherHost { asked, header });
             }
         }
         match self.all("host").count() {
             0 | 1 => Ok(()),
-            _ => Err(malformed("", "the request has several Host headers")),
+            _ => Err(malformed(&target.to_string(), "the request has several Host headers")),
         }
     }
 
-    fn body(&self) -> Result<Body, Refusal> {
+    fn body(&self, target: &Target) -> Result<Body, Refusal> {
+        let wrong = |why| malformed(&target.to_string(), why);
         let lengths: Vec<&str> = self.all("content-length").collect();
         let encodings: Vec<&str> = self.all("transfer-encoding").collect();
         match (lengths.as_slice(), encodings.as_slice()) {
             ([], []) => Ok(Body::None),
             ([length], []) if length.bytes().all(|byte| byte.is_ascii_digit()) => {
                 let length = length.parse();
-                length.map(Body::Length).map_err(|_| malformed("", "its length is no number"))
+                length.map(Body::Length).map_err(|_| wrong("its length is no number"))
             }
             ([], [encoding]) if encoding.eq_ignore_ascii_case("chunked") => Ok(Body::chunked()),
-            (_, _) => Err(malformed("", "the length of the request's body is not clear")),
+            (_, _) => Err(wrong("the length of the request's body is not clear")),
         }
     }
 

@@ -11,6 +11,8 @@ pub(super) const VERSION: u8 = 5;
 /// Clients of this version resolve names themselves, and are refused.
 pub(super) const OLD_VERSION: u8 = 4;
 pub(super) const OLD_REFUSAL: [u8; 8] = [0, 91, 0, 0, 0, 0, 0, 0];
+/// The longest text in a request of that version.
+const OLD_TEXT: usize = 255;
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +36,7 @@ pub(super) enum NoTarget {
     /// The connection broke, or does not speak SOCKS.
     Gone,
     /// Something else than a connection was requested.
-    Unsupported,
+    Unsupported(Refusal),
     Refused(Refusal),
 }
 
@@ -61,10 +63,40 @@ pub(super) fn greet(incoming: &mut Incoming) -> Result<Target, NoTarget> {
     let host = host(incoming, request[3])?;
     let port = incoming.take(2)?;
     let port = u16::from_be_bytes([port[0], port[1]]);
-    if request[1] != 1 {
-        return Err(NoTarget::Unsupported);
+    let target = Target { host: host?, port };
+    match request[1] {
+        1 => Ok(target),
+        _ => Err(unsupported(target.to_string(), "SOCKS is for connections only")),
     }
-    Ok(Target { host: host?, port })
+}
+
+fn unsupported(asked: String, why: &str) -> NoTarget {
+    NoTarget::Unsupported(Refusal::Malformed { asked, why: why.to_owned() })
+}
+
+/// Reads a request of version 4. Returns why it is refused.
+pub(super) fn refuse_old(incoming: &mut Incoming) -> io::Result<Refusal> {
+    let request = incoming.take(8)?;
+    let port = u16::from_be_bytes([request[2], request[3]]);
+    let address = Ipv4Addr::new(request[4], request[5], request[6], request[7]);
+    let _user = old_text(incoming)?;
+    // By these addresses, a client says that a name follows.
+    let has_name = matches!(address.octets(), [0, 0, 0, last] if last > 0);
+    let host = if has_name { clip(&old_text(incoming)?) } else { address.to_string() };
+    let why = "it asked with SOCKS 4; the proxy takes SOCKS 5 (socks5h://)".to_owned();
+    Ok(Refusal::Malformed { asked: format!("{host}:{port}"), why })
+}
+
+/// Reads a text of version 4, which ends with a zero.
+fn old_text(incoming: &mut Incoming) -> io::Result<String> {
+    let mut text = Vec::new();
+    loop {
+        match incoming.take(1)?[..] {
+            [0] => return Ok(String::from_utf8_lossy(&text).into_owned()),
+            _ if text.len() == OLD_TEXT => return Err(io::ErrorKind::InvalidData.into()),
+            ref byte => text.extend(byte),
+        }
+    }
 }
 
 /// Reads the rest of the request, whatever the host.
@@ -88,6 +120,6 @@ fn host(incoming: &mut Incoming, kind: u8) -> Result<Result<Host, NoTarget>, NoT
                 NoTarget::Refused(Refusal::Malformed { asked, why })
             })
         }
-        _ => return Err(NoTarget::Unsupported),
+        _ => return Err(unsupported(String::new(), "its address is of no known kind")),
     })
 }

@@ -1,10 +1,12 @@
 //! Connections to servers that run in sessions.
 
 use super::{Caller, ErrorCode, Service, ServiceError, internal};
-use crate::keepers::blocking;
-use sessile_client::OpenPort;
+use crate::keepers::{Place, blocking};
+use sessile_client::{ClientError, OpenPort};
 use sessile_protocol::{Answer, Port, PortsView, Request, SessionId};
+use sessile_store::SessionStatus;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -19,7 +21,8 @@ impl Service {
         caller: &Caller,
         id: &SessionId,
     ) -> Result<Vec<Port>, ServiceError> {
-        Ok(self.ports_view(caller, id).await?.ports)
+        let place = self.place(caller, id).await?;
+        Ok(self.ports_view(&place).await?.ports)
     }
 
     /// Connects to a port that a process of the session listens on.
@@ -29,8 +32,15 @@ impl Service {
         id: &SessionId,
         port: u16,
     ) -> Result<TcpStream, ServiceError> {
-        let view = self.ports_view(caller, id).await?;
-        let place = OpenPort::find(&view, port)?;
+        let place = self.place(caller, id).await?;
+        let view = self.ports_view(&place).await?;
+        let place = match OpenPort::find(&view, port) {
+            Ok(open) => open,
+            Err(error) => {
+                not_ended(&place).await?;
+                return Err(error.into());
+            }
+        };
         let mut refused = None;
         for address in place.addresses().to_owned() {
             match connect(place.clone(), address).await {
@@ -41,9 +51,8 @@ impl Service {
         Err(refused.unwrap_or_else(|| internal("a port without an address")))
     }
 
-    async fn ports_view(&self, caller: &Caller, id: &SessionId) -> Result<PortsView, ServiceError> {
-        let place = self.place(caller, id).await?;
-        let Some(mut reached) = self.reach_if_live(&place).await? else {
+    async fn ports_view(&self, place: &Arc<Place>) -> Result<PortsView, ServiceError> {
+        let Some(mut reached) = self.reach_if_live(place).await? else {
             return Ok(PortsView::default());
         };
         let Answer::Ports(view) = reached.call(Request::Ports).await? else {
@@ -51,6 +60,17 @@ impl Service {
         };
         Ok(view)
     }
+}
+
+/// Refuses a session that has ended: no server can be started in it.
+async fn not_ended(place: &Place) -> Result<(), ServiceError> {
+    let directory = place.directory.clone();
+    let ended = move || {
+        let metadata = directory.observed_metadata()?;
+        Ok((metadata.status == SessionStatus::Terminated)
+            .then(|| ClientError::ended(&directory, &metadata)))
+    };
+    blocking(ended).await?.map_or(Ok(()), |ended| Err(ended.into()))
 }
 
 async fn connect(place: OpenPort, address: SocketAddr) -> Result<TcpStream, ServiceError> {

@@ -356,6 +356,50 @@ fn a_session_goes_on_when_its_code_has_changed_the_limit_of_open_files() {
     }
 }
 
+/// Nobody can put a pipe at a number beyond that, unless the system trusts them with all limits.
+#[test]
+fn python_goes_on_when_its_code_has_lowered_its_limit_of_open_files_for_good() {
+    let h = harness!();
+    let s = h.session_with(&["--sandbox", "full-access"]);
+    let limit = |limit: u32| {
+        s.run_in(
+            "python",
+            format!(
+                "import resource, subprocess\nv = 1\np = subprocess.Popen(['sleep', '100'])\n\
+                 resource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}))"
+            ),
+        )
+        .exits(0);
+    };
+    let look = || s.run_in("python", "print(v, resource.getrlimit(resource.RLIMIT_NOFILE))");
+    limit(10);
+    for _ in 0..2 {
+        look().is_kept().prints("1 (10, 10)\n");
+    }
+    limit(4);
+    let told = look().exits(126).is_fresh();
+    assert!(told.notes().contains("its limit of open files is 4, which is too low"), "{told:?}");
+}
+
+#[test]
+fn node_goes_on_below_a_soft_limit_of_open_files_and_is_told_of_below_a_hard_one() {
+    if !needs::has_program("node") || !needs::has_program("prlimit") {
+        return;
+    }
+    let h = harness!();
+    let s = h.session_with(&["--sandbox", "full-access"]);
+    s.run_in("node", "v = 1").exits(0);
+    let node = s.run_in("node", "console.log(process.pid)").number();
+    let limit = |limit: &str| {
+        s.run(format!("prlimit --pid {node} --nofile={limit}")).exits(0);
+    };
+    limit("10:");
+    s.run_in("node", "console.log(v)").is_kept().prints("1\n");
+    limit("10:10");
+    let told = s.run_in("node", "console.log(v)").exits(126).is_fresh();
+    assert!(told.notes().contains("its limit of open files is 10, which is too low"), "{told:?}");
+}
+
 #[test]
 fn all_interpreters_run_within_the_least_limit_of_open_files() {
     let h = harness!();

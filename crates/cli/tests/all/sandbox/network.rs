@@ -139,6 +139,31 @@ fn a_refusal_is_told_in_the_runs_notes_and_in_the_log() {
 }
 
 #[test]
+fn a_refusal_names_the_target_whatever_the_protocol() {
+    let h = harness!();
+    let s = h.session_with(&["--sandbox", "full-access", "--network", "a.example"]);
+    python(&s, 0);
+    let refused = |code: &str, target: &str, why: &str| {
+        let answer = s.run_in("python", code).exits(0);
+        let told = notes(answer.json());
+        let words = format!("wanted to reach {target}, which was refused by the sandbox: {why}");
+        assert!(told.len() == 1 && told[0].contains(&words), "{code}: {told:?}");
+    };
+    let header = "the request's Host header says b.example";
+    refused("request('http://a.example/', 'Host: b.example')", "a.example:80", header);
+    let lengths = "'Content-Length: 1', 'Content-Length: 2'";
+    let code = format!("request('http://a.example/', {lengths})");
+    refused(&code, "a.example:80", "the length of the request's body is not clear");
+    let old = "it asked with SOCKS 4; the proxy takes SOCKS 5 (socks5h://)";
+    let ask = |rest: &str| format!("s = dial(); s.sendall(b'\\4\\1\\1\\xbb{rest}'); rest(s)");
+    refused(&ask("\\xc0\\0\\2\\7me\\0"), "192.0.2.7:443", old);
+    refused(&ask("\\0\\0\\0\\1\\0a.example\\0"), "a.example:443", old);
+    let listening =
+        "s = dial(); s.sendall(b'\\5\\1\\0\\5\\2\\0\\3\\x09a.example\\0\\x50'); rest(s)";
+    refused(listening, "a.example:80", "SOCKS is for connections only");
+}
+
+#[test]
 fn a_refusal_in_a_fork_is_told_to_the_fork() {
     let h = harness!();
     let s = h.session_with(&["--sandbox", "full-access", "--network", "api.example.com:443"]);

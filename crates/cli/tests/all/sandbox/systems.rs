@@ -16,7 +16,7 @@ fn program(name: &str) -> PathBuf {
 
 /// A small system: some programs of this machine with the libraries that they need.
 fn make_system(root: &Path) {
-    make_system_of(root, &["bash", "cat", "id", "ls", "chmod"]);
+    make_system_of(root, &["bash", "cat", "id", "ls", "chmod", "rm"]);
 }
 
 fn make_system_of(root: &Path, names: &[&str]) {
@@ -84,10 +84,15 @@ fn another_system_tree_takes_the_place_of_the_hosts() {
         let s = h.session_with(&["--sandbox", "full-access", "--rootfs", at, "--cwd", work]);
         s.run("cat /etc/os-release; ls /usr/bin; id -un; echo w >f; cat f")
             .exits(0)
-            .prints("ID=tiny\nbash\ncat\nchmod\nid\nls\nagent\nw\n");
+            .prints("ID=tiny\nbash\ncat\nchmod\nid\nls\nrm\nagent\nw\n");
         s.run("cat /etc/magic || cat /etc/timezone || echo x >/usr/x || exit 7").exits(7);
-        let missing = h.sessile(&["exec", s.id(), "--language", "python", "--", "1"]);
-        assert!(String::from_utf8_lossy(&missing.stderr).contains("was not found"));
+        let missing = h.sessile(&["exec", s.id(), "--language", "python", "--", "1"]).errors();
+        let in_tree = format!("was not found in the system tree {at}");
+        assert!(missing.contains(&format!("python3 {in_tree}")), "{missing}");
+        fs::remove_file(tree.join("usr/bin/bash")).expect("it is gone");
+        let args = ["start", "--sandbox", "full-access", "--rootfs", at, "--cwd", work];
+        let missing = h.sessile(&args).exits(1).errors();
+        assert!(missing.contains(&format!("bash {in_tree}")), "{missing}");
     });
 }
 
@@ -107,6 +112,12 @@ fn root_inside_changes_the_system_in_its_layer() {
         let left_by_save =
             |file: &str| h.sessile(&["save", s.id(), "-o", file]).json()["left"].clone();
         assert_eq!(left_by_save("before.sessile"), serde_json::json!([]));
+        for file in ["/etc/new", "/var/lib/new", "/etc/passwd"] {
+            s.run(format!("v=$(cat {file}); echo x >>{file}")).exits(0);
+            assert_eq!(left_by_save("changed.sessile")[0]["name"], "changes to the system");
+            s.run(format!("if [[ $v ]]; then echo \"$v\" >{file}; else rm {file}; fi")).exits(0);
+            assert_eq!(left_by_save("before.sessile"), serde_json::json!([]), "{file}");
+        }
         s.run("id -un; echo $HOME; echo 'echo installed' >/usr/local/bin/new; echo h >~/h")
             .exits(0)
             .prints("root\n/root\n");
@@ -116,6 +127,62 @@ fn root_inside_changes_the_system_in_its_layer() {
         // What belongs to others is not root's.
         s.run("chmod 777 /proc/sys || grep -v ':[*]:' /etc/shadow || exit 7").exits(7);
     });
+}
+
+/// A Python outside of the system's directories, as pyenv has it. Only its files count.
+#[test]
+fn root_inside_installs_into_a_python_outside_of_the_system() {
+    if !rustix::process::geteuid().is_root() {
+        return needs::not_permitted("the host's system belongs to root");
+    }
+    let h = harness!();
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let prefix = fs::canonicalize(elsewhere.path()).expect("a path").join("python-3.13");
+    let packages = prefix.join("lib/python3.13/site-packages");
+    fs::create_dir_all(prefix.join("bin")).expect("a directory");
+    fs::create_dir_all(&packages).expect("a directory");
+    fs::write(packages.join("../os.py"), "").expect("a file");
+    fs::copy("/bin/sh", prefix.join("bin/python3")).expect("a copy");
+    let path = format!("PATH={}:/usr/bin:/bin", prefix.join("bin").display());
+    let with = |more: &[&str]| {
+        let args = ["--sandbox", "full-access", "--env", &path];
+        h.session_with(&[&args[..], more].concat())
+    };
+    let packages = packages.display();
+    let install =
+        format!("echo new >{packages}/new.py && echo tool >{}/bin/tool", prefix.display());
+    let seen = format!("cat {packages}/new.py {}/bin/tool", prefix.display());
+    with(&[]).run(&install).exits(1);
+    let s = with(&["--root"]);
+    s.run(&install).exits(0);
+    assert!(!prefix.join("bin/tool").exists(), "it goes into the layer");
+    let saved = h.sessile(&["save", s.id(), "-o", "saved.sessile"]).json();
+    assert_eq!(saved["left"][0]["name"], "changes to the system");
+    let forked = h.sessile(&["fork", s.id(), "--files", "copy"]).exits(0).json();
+    let fork = h.session_called(forked["session_ids"][0].as_str().expect("an id"));
+    fork.run(&seen).exits(0).prints("new\ntool\n");
+    // It is kept with the layer.
+    s.wait_captured(1);
+    s.keeper().kill();
+    s.run(&seen).exits(0).prints("new\ntool\n");
+}
+
+#[test]
+fn root_inside_becomes_other_users_and_adds_some() {
+    if !rustix::process::geteuid().is_root() {
+        return needs::not_permitted("a range of user ids");
+    }
+    if !needs::has_program("su") || !needs::has_program("useradd") {
+        return;
+    }
+    let h = harness!();
+    let s = h.session_with(&["--sandbox", "full-access", "--root"]);
+    s.run("su agent -s /bin/sh -c 'cd && pwd && touch f && id -un'")
+        .exits(0)
+        .prints("/home/agent\nagent\n");
+    s.run("useradd --create-home ann && su ann -s /bin/sh -c 'cd && pwd && touch f'")
+        .exits(0)
+        .prints("/home/ann\n");
 }
 
 #[test]
@@ -283,6 +350,7 @@ fn an_ordinary_user_with_a_range_of_ids_installs_packages() {
     assert!(!Path::new(&tree).join("usr/bin/sessile-tiny").exists());
     // A copy has the same users, and what is theirs alone.
     let forked = h.sessile(&["fork", s.id(), "--files", "copy"]).exits(0).json();
+    assert_eq!(forked["left"], serde_json::json!([]));
     let fork = h.session_called(forked["session_ids"][0].as_str().expect("an id"));
     fork.run(seen).exits(0).prints("installed\nman 700\ns\n");
     // And all of it goes with the sessions.

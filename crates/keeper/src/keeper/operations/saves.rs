@@ -154,13 +154,7 @@ impl Keeper {
             Target::Here { for_store } => for_store,
         };
         if is_portable && self.home.has_changed_system() {
-            left.push(LeftBehind {
-                language: None,
-                name: "changes to the system".to_owned(),
-                reason: "installed programs and other changes outside of the workspace stay in \
-                         this session's layer"
-                    .to_owned(),
-            });
+            left.push(LeftBehind::system());
         }
         let mut gathering = Gathering::new(self.home.dumps(), left);
         let directory = self.home.directory.clone();

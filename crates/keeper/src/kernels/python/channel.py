@@ -7,7 +7,7 @@ What is sent is valid JSON for strict readers: no lone surrogates, no NaN.
 import os
 from itertools import cycle
 # Some are for parts that load later, when user code may have patched the module.
-from posix import O_NONBLOCK, close, dup, dup2, fstat, getcwd, open, read, write
+from posix import O_NONBLOCK, close, dup, dup2, fstat, getcwd, open, read, sysconf, write
 
 try:
     from _json import encode_basestring_ascii as quote, make_scanner
@@ -23,6 +23,7 @@ except ImportError:
 # High enough not to collide with what user code opens or sweeps with closerange, low
 # enough for the usual limit of 1024 descriptors.
 HIGHEST = 1000
+OPEN_MAX = os.sysconf_names["SC_OPEN_MAX"]
 # Size of the read buffer, held while we wait. Most orders are shorter; longer ones take
 # several reads.
 CHUNK = 8192
@@ -74,7 +75,7 @@ def _encode_text(text):
 
 def to_high(fd):
     """Moves `fd` to the highest free number, not inherited by children."""
-    limit = os.sysconf("SC_OPEN_MAX")
+    limit = sysconf(OPEN_MAX)
     target = HIGHEST if limit < 0 or limit > HIGHEST else limit - 1
     while target > fd and _is_open(target):
         target -= 1
@@ -121,6 +122,17 @@ class Held:
         except OSError:
             pass
         return self._reopen()
+
+    def stay_below(self, limit):
+        """Takes a number below the limit that user code has set, if one is free. At a
+        number beyond, the keeper can put nothing in its place."""
+        if self.last_fd >= limit:
+            try:
+                lower = to_high(dup(self.fd()))
+                close(self.last_fd)
+                self.last_fd = lower
+            except OSError:
+                pass
 
     def _reopen(self):
         self.last_fd = to_high(open(self._path, self._flags))
@@ -209,6 +221,10 @@ class Channel:
                     if newline:
                         self._unread = rest
                         return decode(line.decode("utf-8", "replace"), 0)[0]
+                limit = sysconf(OPEN_MAX)
+                if 0 <= limit <= self._ctl.last_fd:
+                    for held in self._ctl, self._rep, self._seal:
+                        held.stay_below(limit)
                 idle(self._ctl.fd)
                 data = read(self._ctl.fd(), CHUNK)
                 if not data:

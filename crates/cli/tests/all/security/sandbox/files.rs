@@ -32,6 +32,7 @@ const ATTEMPTS: &[Attempt] = &[
     sh("the kernel's memory", "head -c 1 /proc/kcore | grep -q ."),
     sh("the kernel's symbols", "head -c 1 /proc/kallsyms | grep -q ."),
     sh("the kernel's command line", "head -c 1 /proc/cmdline | grep -q ."),
+    sh("the path of the program outside", "grep -q / /proc/1/cmdline"),
     sh("keys", "head -c 1 /proc/keys | grep -q ."),
     sh("a setting of the kernel", "echo 1 >/proc/sys/kernel/panic"),
     sh("where cores go", "echo '|/bin/true' >/proc/sys/kernel/core_pattern"),

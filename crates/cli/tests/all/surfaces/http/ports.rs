@@ -252,6 +252,17 @@ fn the_command_line_forwards_a_port_until_the_session_ends() {
     h.sessile(&["end", s.id()]).exits(0);
     Process::of(forward.id().cast_signed()).wait_ended();
     assert!(forward.wait().unwrap().success());
+    let refused = h.sessile(&["port", s.id(), "8000"]).exits(1).errors();
+    assert!(refused.contains("was ended by request"), "{refused}");
+}
+
+#[test]
+fn a_session_that_has_ended_has_no_port_to_open() {
+    let h = harness!();
+    let server = h.serve();
+    let s = h.session();
+    s.end();
+    server.get(&place(&s, 8000, "/")).is_refused(410, "session_ended");
 }
 
 /// A session in a sandbox with a server on port 8000, which says this.
