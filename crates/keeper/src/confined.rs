@@ -94,14 +94,19 @@ impl Confined {
         })?;
         let sessions = boot.directory.parent().unwrap_or(&boot.directory).to_owned();
         let hidden = vec![sessions, boot.user_state.clone()];
-        let search = boot.env.get("PATH").map(OsString::from);
-        let search = search.or_else(|| std::env::var_os("PATH"));
+        let variable = |name| {
+            let given = boot.env.get(name).map(OsString::from);
+            given.or_else(|| std::env::var_os(name))
+        };
+        let search = variable("PATH");
         let search = search.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
         let home = std::env::var_os("HOME").map(PathBuf::from);
+        let rustup = variable("RUSTUP_HOME").map(PathBuf::from);
         let host = Host::look(Wanted {
             search: &search,
             program: &boot.kernel.program,
             home: home.as_deref(),
+            rustup: rustup.as_deref(),
             workspace: &boot.work_dir,
             hidden: &hidden,
             rootfs: policy.rootfs.as_deref(),
@@ -138,7 +143,7 @@ impl Confined {
     pub(crate) fn environment(&self, boot: &Boot) -> BTreeMap<OsString, OsString> {
         let host = crate::keeper::inherited(boot);
         let given = boot.env.iter().map(|(name, value)| (name.into(), value.into()));
-        environment(host, &self.search, given, self.plan.user, &self.plan.net)
+        environment(host, &self.search, given, &self.plan)
     }
 
     /// Returns the current sandbox, which may have ended.

@@ -135,8 +135,15 @@ fn told(what: &'static str, by: &str, why: Option<String>) -> Finding {
 
 fn look(place: &Path) -> Host {
     let search = std::ffi::OsStr::new("/usr/local/bin:/usr/bin:/bin");
-    let wanted =
-        Wanted { search, program: "sh", home: None, workspace: place, hidden: &[], rootfs: None };
+    let wanted = Wanted {
+        search,
+        program: "sh",
+        home: None,
+        rustup: None,
+        workspace: place,
+        hidden: &[],
+        rootfs: None,
+    };
     Host::look(wanted)
 }
 

@@ -1,7 +1,7 @@
 //! The environment of programs inside: a short list of inherited variables, those of the
 //! caller, and our own.
 
-use super::{HOME, Net, User};
+use super::{HOME, Net, Plan, User};
 use crate::proxy;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -21,12 +21,11 @@ pub fn environment(
     host: impl Iterator<Item = (OsString, OsString)>,
     search: &OsStr,
     given: impl Iterator<Item = (OsString, OsString)>,
-    user: User,
-    net: &Net,
+    plan: &Plan,
 ) -> BTreeMap<OsString, OsString> {
     let mut all: BTreeMap<OsString, OsString> =
         host.filter(|(name, _)| is_inherited(name)).collect();
-    let (name, home) = match user {
+    let (name, home) = match plan.user {
         User::Agent => ("agent", HOME),
         User::Root => ("root", "/root"),
     };
@@ -40,7 +39,8 @@ pub fn environment(
         ("GIT_CONFIG_SYSTEM", "/etc/gitconfig".as_ref()),
     ];
     all.extend(own.map(|(name, value)| (name.into(), value.into())));
-    match net {
+    all.extend(plan.locations.iter().map(|(name, at)| ((*name).into(), at.into())));
+    match &plan.net {
         Net::Proxied(hosts) => {
             all.extend(
                 proxy::variables(hosts)
@@ -56,15 +56,24 @@ pub fn environment(
 
 #[cfg(test)]
 mod tests {
+    use super::super::host::Host;
+    use super::super::plan;
+    use super::super::tests::place;
     use super::*;
+    use crate::policy::{Network, Policy, preset};
 
     #[test]
     fn what_is_not_on_the_list_stays_outside_and_what_is_given_wins() {
         let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let host = [pair("AWS_SECRET", "s"), pair("LC_ALL", "C"), pair("TERM", "xterm")];
         let given = [pair("TERM", "dumb"), pair("STAGE", "test")];
-        let (search, net) = (OsStr::new("/usr/bin"), Net::Proxied(Vec::new()));
-        let found = environment(host.into_iter(), search, given.into_iter(), User::Agent, &net);
+        let policy =
+            Policy { network: Network::Hosts(Vec::new()), ..preset("development").unwrap() };
+        let file = "/etc/ssl/cert.pem";
+        let machine = Host { certificates: Some(file), ..Host::default() };
+        let plan = plan(&policy, &machine, &place()).unwrap();
+        let search = OsStr::new("/usr/bin");
+        let found = environment(host.into_iter(), search, given.into_iter(), &plan);
         let get = |name: &str| found.get(OsStr::new(name)).and_then(|value| value.to_str());
         assert_eq!(get("AWS_SECRET"), None);
         assert_eq!(get("LC_ALL"), Some("C"));
@@ -73,5 +82,6 @@ mod tests {
         assert_eq!(get("HOME"), Some(HOME));
         assert_eq!(get("GIT_CONFIG_SYSTEM"), Some("/etc/gitconfig"));
         assert_eq!(get("https_proxy"), Some("http://127.0.0.1:3128"));
+        assert_eq!(get("REQUESTS_CA_BUNDLE"), Some(file));
     }
 }

@@ -4,7 +4,8 @@
 use super::host::{EtcEntry, Host};
 use super::root::of_system;
 use super::{AGENT, Access, HOME, HOSTNAME, Place, Plan, Step, User, is_small};
-use crate::policy::Network;
+use crate::policy::{Level, Network, Policy};
+use crate::rules::Rules;
 use std::path::{Path, PathBuf};
 
 /// Shown as they are on the host, if they exist and everybody may read them.
@@ -64,6 +65,14 @@ pub(super) const SHOWN: &[&str] = &[
     "python3",
     "java",
     "R",
+];
+
+/// Where systems have all trusted certificates in one file. All are shown.
+pub(super) const CERTIFICATES: &[&str] = &[
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/cert.pem",
 ];
 
 /// Files that package installers also read, and what `su` and the like need: by name, as
@@ -138,6 +147,20 @@ impl Plan {
         self.show(&host.etc, place);
         if self.user == User::Root {
             self.show(&host.etc_of_root, place);
+        }
+    }
+
+    /// Python packages (`pip` and `requests` in a virtual environment, `httpx`, `grpc`) bring
+    /// trusted certificates in files of the workspace that are called like keys. Where the
+    /// rules hide these, programs are told to use the system's.
+    pub(super) fn certificates(&mut self, policy: &Policy, host: &Host) {
+        const BROUGHT: &[u8] = b"venv/lib/python3/site-packages/certifi/cacert.pem";
+        const VARIABLES: [&str; 3] =
+            ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"];
+        if Rules::new(policy).level_of(BROUGHT) < Level::Read
+            && let Some(file) = host.certificates
+        {
+            self.locations.extend(VARIABLES.map(|name| (name, file.into())));
         }
     }
 

@@ -78,6 +78,8 @@ pub struct Host {
     /// The owners of the workspace, if they are others than the caller.
     pub owners: Option<Owners>,
     pub resolution: Vec<EtcEntry>,
+    /// The file of trusted certificates, by its path inside.
+    pub certificates: Option<&'static str>,
     pub programs: Programs,
     /// Whether the workspace's file system tells upper and lower case apart.
     pub letter_case: LetterCase,
@@ -119,6 +121,8 @@ pub struct Wanted<'a> {
     /// The program that the session was started with: a name or a path.
     pub program: &'a str,
     pub home: Option<&'a Path>,
+    /// The directory of rustup, if it is not in the home.
+    pub rustup: Option<&'a Path>,
     pub workspace: &'a Path,
     /// Never shown, nor anything that contains it.
     pub hidden: &'a [PathBuf],
@@ -157,6 +161,7 @@ impl Host {
             owners: Owners::look(wanted.workspace, wanted.hidden, (user, group)),
             // Names are resolved as on the host.
             resolution: entries(Path::new("/"), etc::RESOLUTION),
+            certificates: certificates(tree),
             tops,
             is_owned: fs::metadata(tree.join("usr")).is_ok_and(|usr| usr.uid() == user),
             tree: tree.to_owned(),
@@ -196,6 +201,11 @@ fn all_tops(rootfs: &Path) -> Vec<(PathBuf, Top)> {
         .collect();
     tops.sort_by(|(a, _), (b, _)| a.cmp(b));
     tops
+}
+
+fn certificates(tree: &Path) -> Option<&'static str> {
+    let mut files = etc::CERTIFICATES.iter().copied();
+    files.find(|file| within(tree, Path::new(file)).is_some_and(|path| path.is_file()))
 }
 
 fn packages(tree: &Path) -> Vec<(PathBuf, PathBuf)> {

@@ -20,6 +20,7 @@ const PYTHON: &[&str] = &[
 /// Parts of a virtual environment, which may also be a project. Its packages are shown as well.
 const ENVIRONMENT: &[&str] = &["bin", "pyvenv.cfg"];
 const NODE: &[&str] = &["bin", "lib/node_modules", "include/node"];
+const GO: &[&str] = &["bin", "pkg", "src", "lib", "misc", "go.env", "VERSION"];
 const ZSH: &[&str] = &["lib/zsh", "share/zsh"];
 /// Not `var`, which has the data of services.
 const HOMEBREW: &[&str] = &[
@@ -65,9 +66,20 @@ pub(super) fn parts(program: &Path, workspace: &Path) -> Option<Vec<PathBuf>> {
     let has = |part: &str| prefix.join(part).is_dir();
     match name {
         "node" if has("lib/node_modules/npm") || has("include/node") => Some(of(NODE)),
+        "go" if has("src/runtime") => Some(of(GO)),
+        // Not the registry and its credentials beside them.
+        _ if directory.join("rustup").is_file() => Some(of(&["bin"])),
         "zsh" if has("lib/zsh") => Some([vec![program.to_owned()], of(ZSH)].concat()),
         _ => None,
     }
+}
+
+/// Returns the parts of a directory of rustup: the compilers, and which is the default.
+pub(super) fn of_rustup(root: &Path) -> Option<Vec<PathBuf>> {
+    // It makes the last one whenever that is missing.
+    let parts = ["settings.toml", "toolchains", "update-hashes"].map(|part| root.join(part));
+    let found: Vec<PathBuf> = parts.into_iter().filter(|part| part.exists()).collect();
+    (found.len() > 1).then_some(found)
 }
 
 /// Returns `lib/python3.13` and the like. A directory with nothing but packages is not an

@@ -97,6 +97,8 @@ pub struct Plan {
     pub guard: Option<Guard>,
     /// What it may use of the machine, and what holds it to that.
     pub limits: LimitPlan,
+    /// Variables by which programs inside find files that are not where they look first.
+    pub locations: Vec<(&'static str, PathBuf)>,
 }
 
 /// Our file system that shows a directory according to rules.
@@ -287,6 +289,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
         base: place.layer.clone(),
         guard: None,
         limits,
+        locations: Vec::new(),
     };
     if policy.root
         && let Some(missing) = &host.range_missing
@@ -301,6 +304,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     plan.etc(host, &policy.network, place);
     plan.packages(host, place);
     plan.programs(host, place);
+    plan.certificates(policy, host);
     plan.workspace(policy, host, place, need)?;
     for bind in &policy.binds {
         plan.bind(bind, host, place, need)?;
@@ -434,8 +438,8 @@ impl Plan {
         self.writable.push("/dev".into());
     }
 
-    /// Adds interpreters outside of the system's program directories. Root inside may
-    /// install packages there, too.
+    /// Adds programs outside of the system's program directories. Root inside may install
+    /// packages there, too.
     fn programs(&mut self, host: &Host, place: &Place) {
         let (files, directories) = (&host.programs.files, &host.programs.directories);
         let read_only = |path: &PathBuf| Step::Tree {
@@ -451,6 +455,7 @@ impl Plan {
                 self.writable.extend(directories.iter().cloned());
             }
         }
+        self.locations.extend(host.programs.rustup.clone().map(|at| ("RUSTUP_HOME", at)));
         for (at, to) in &host.programs.links {
             self.steps.push(Step::Link { at: at.clone(), to: to.clone() });
         }

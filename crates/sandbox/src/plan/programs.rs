@@ -1,5 +1,5 @@
-//! Interpreters outside of the system's program directories: found as a shell would find
-//! them, and shown with what they need and nothing else.
+//! Interpreters and other tools outside of the system's program directories: found as a
+//! shell would find them, and shown with what they need and nothing else.
 
 use super::elf;
 use super::host::{Top, Wanted};
@@ -11,6 +11,10 @@ use std::path::{Component, Path, PathBuf};
 
 /// Programs that kernels run in.
 const INTERPRETERS: &[&str] = &["bash", "sh", "zsh", "dash", "python3", "python", "node"];
+
+/// Further programs that work in a project needs, and that people install in their homes.
+const TOOLS: &[&str] =
+    &["cargo", "rustc", "go", "uv", "uvx", "bun", "bunx", "deno", "pnpm", "yarn"];
 
 /// As many as the system follows.
 const MOST_LINKS: usize = 40;
@@ -28,11 +32,13 @@ pub struct Programs {
     pub links: Vec<(PathBuf, PathBuf)>,
     /// The search path inside.
     pub search: OsString,
+    /// The directory of rustup's toolchains, if its programs choose from there.
+    pub rustup: Option<PathBuf>,
 }
 
-/// Finds interpreters, and what they need of the host.
+/// Finds interpreters and tools, and what they need of the host.
 pub(super) fn programs(wanted: Wanted<'_>, tops: &[(PathBuf, Top)]) -> Programs {
-    let mut names: Vec<&str> = INTERPRETERS.to_vec();
+    let mut names: Vec<&str> = [INTERPRETERS, TOOLS].concat();
     if !wanted.program.contains('/') {
         names.push(wanted.program);
     }
@@ -55,12 +61,13 @@ pub(super) fn programs(wanted: Wanted<'_>, tops: &[(PathBuf, Top)]) -> Programs 
             real_directories.push((of_name.to_owned(), of_real.to_owned()));
         }
     }
+    let rustup = view.toolchains(&real_directories);
     let search = view.search(&directories, &real_directories);
     let View { shown, links, .. } = view;
     let is_within = |path: &Path| shown.iter().any(|tree| path.starts_with(tree));
     let links = links.into_iter().filter(|(at, _)| !is_within(at)).collect();
     let (directories, files) = shown.into_iter().partition(|path| path.is_dir());
-    Programs { files, directories, links, search }
+    Programs { files, directories, links, search, rustup }
 }
 
 fn is_program(path: &Path) -> bool {
@@ -113,6 +120,22 @@ impl View<'_> {
         parts.retain(|part| !is_private(part));
         // A link among the parts is a link inside, too, and its target is a part as well.
         Some(parts)
+    }
+
+    /// Shows the toolchains of rustup if one of the programs is in its directory: these only
+    /// start the program of that name in a toolchain. Returns where rustup looks for them.
+    fn toolchains(&mut self, programs: &[(PathBuf, PathBuf)]) -> Option<PathBuf> {
+        programs.iter().find(|(_, real)| is_program(&real.join("rustup")))?;
+        let home = self.wanted.home.map(|home| home.join(".rustup"));
+        let root = self.wanted.rustup.map(Path::to_owned).or(home)?;
+        let parts = installation::of_rustup(&root)?;
+        let is_apart = |path: &Path| !path.starts_with(&root) && !root.starts_with(path);
+        let mut kept_apart = self.wanted.hidden.iter().map(PathBuf::as_path);
+        if !is_apart(self.wanted.workspace) || !kept_apart.all(is_apart) {
+            return None;
+        }
+        parts.iter().for_each(|part| self.show(part));
+        Some(root)
     }
 
     /// Shows the libraries that the loader would find by the program's own headers.
@@ -305,6 +328,7 @@ mod tests {
                 search: &std::env::join_paths(search).unwrap(),
                 program: "bash",
                 home: Some(&self.at("")),
+                rustup: None,
                 workspace: Path::new("/srv/project"),
                 hidden: &[],
                 rootfs: None,
@@ -375,6 +399,32 @@ mod tests {
         assert_eq!(found.directories, parts.map(|part| home.at(part)));
         assert_eq!(found.files, [home.at("mine/venv/pyvenv.cfg")]);
         assert_eq!(found.links, []);
+    }
+
+    #[test]
+    fn of_rustup_the_toolchains_are_shown_and_of_cargo_the_programs() {
+        let home = Home::new();
+        home.program(".cargo/bin/rustup");
+        home.link(".cargo/bin/cargo", "rustup");
+        home.file(".cargo/credentials.toml");
+        home.program(".rustup/toolchains/stable/bin/cargo");
+        home.file(".rustup/settings.toml");
+        home.file(".rustup/downloads/x");
+        let found = home.find(&[".cargo/bin"]);
+        let directories = [".cargo/bin", ".rustup/toolchains"].map(|part| home.at(part));
+        assert_eq!(found.directories, directories);
+        assert_eq!(found.files, [home.at(".rustup/settings.toml")]);
+        assert_eq!(found.rustup, Some(home.at(".rustup")));
+        assert_eq!(search(&found), [home.at(".cargo/bin"), "/usr/bin".into()]);
+    }
+
+    #[test]
+    fn a_cargo_without_rustup_is_shown_alone() {
+        let home = Home::new();
+        let cargo = home.program("tools/bin/cargo");
+        home.file(".rustup/settings.toml");
+        let found = home.find(&["tools/bin"]);
+        assert_eq!((found.files, found.directories, found.rustup), (vec![cargo], vec![], None));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::policy::{Bind, preset};
 
-fn place() -> Place {
+pub(super) fn place() -> Place {
     Place {
         group: "sess_1".to_owned(),
         workspace: "/srv/project".into(),
@@ -50,6 +50,17 @@ fn where_another_spelling_finds_the_same_file_nothing_is_hidden_by_its_name() {
         let why = refused(name, &with_sessions).unwrap();
         assert!(why.contains("--sessions-dir"), "{why}");
     }
+}
+
+#[test]
+fn programs_are_told_of_the_systems_certificates_where_rules_hide_those_that_they_bring() {
+    let host = Host { certificates: Some("/etc/ssl/cert.pem"), ..host() };
+    let told = |name: &str| {
+        let plan = plan(&preset(name).unwrap(), &host, &place()).unwrap();
+        plan.locations.iter().any(|(name, _)| *name == "SSL_CERT_FILE")
+    };
+    let all = ["development", "agent-safe", "view-only", "read-only", "full-access"];
+    assert_eq!(all.map(told), [true, true, true, false, false]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use rustix::process::Pid;
 use sessile_testkit::{Harness, Process, harness, needs};
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 const OVERLAY: &[&str] = &["--sandbox", "full-access"];
 
@@ -64,4 +65,46 @@ fn an_ordinary_user_has_it_too() {
     let s = h.session_with(OVERLAY);
     s.run("id -u; echo x >y; cat y").exits(0).prints("1000\nx\n");
     s.run_in("python", "print(6 * 7)").exits(0).prints("42\n");
+}
+
+#[test]
+fn a_rust_toolchain_in_a_home_is_there_and_what_is_beside_it_is_not() {
+    let h = harness!();
+    let tools = tempfile::tempdir().unwrap();
+    let script = |path: &str, text: &str| {
+        let path = tools.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script("cargo/bin/rustup", "#!/bin/sh\nexec $RUSTUP_HOME/toolchains/stable/bin/cargo\n");
+    symlink("rustup", tools.path().join("cargo/bin/cargo")).unwrap();
+    script("cargo/credentials.toml", "token");
+    script("rustup/toolchains/stable/bin/cargo", "#!/bin/sh\necho cargo of $RUSTUP_HOME\n");
+    script("rustup/settings.toml", "default_toolchain = 'stable'\n");
+    script("rustup/downloads/x", "");
+    let root = tools.path().display();
+    let [path, rustup] =
+        [format!("PATH={root}/cargo/bin:/usr/bin:/bin"), format!("RUSTUP_HOME={root}/rustup")];
+    let args = ["--sandbox", "full-access", "--env", &path, "--env", &rustup];
+    let s = h.session_with(&args);
+    s.run("cargo --version").exits(0).prints(&format!("cargo of {root}/rustup\n"));
+    s.run(&format!("ls {root}/cargo {root}/rustup"))
+        .prints(&format!("{root}/cargo:\nbin\n\n{root}/rustup:\nsettings.toml\ntoolchains\n"));
+}
+
+#[test]
+fn packages_whose_certificates_are_hidden_use_those_of_the_system() {
+    let h = harness!();
+    let s = h.session_with(&["--sandbox"]);
+    s.run("mkdir -p certifi; echo x >certifi/cacert.pem; cat certifi/cacert.pem").exits(1);
+    let load = "import os, ssl; context = ssl.create_default_context(cafile=os.environ[name])";
+    for name in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"] {
+        s.run_in(
+            "python",
+            &format!("name = '{name}'; {load}; print(len(context.get_ca_certs()) > 0)"),
+        )
+        .exits(0)
+        .prints("True\n");
+    }
 }
