@@ -10,9 +10,25 @@ use std::ffi::{OsStr, OsString};
 const INHERITED: &[&str] =
     &["LANG", "LANGUAGE", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TZ"];
 
-fn is_inherited(name: &OsStr) -> bool {
+/// Variables that are kept if they name the system's file of certificates: an administrator
+/// has set them, because programs would not trust the network's own certificate otherwise.
+const CERTIFICATES: &[&str] = &[
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "PIP_CERT",
+    "GIT_SSL_CAINFO",
+    "AWS_CA_BUNDLE",
+    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+];
+
+fn is_inherited(name: &OsStr, value: &OsStr, plan: &Plan) -> bool {
     let name = name.to_str().unwrap_or_default();
-    INHERITED.contains(&name) || name.starts_with("LC_")
+    let is_certificates = || plan.certificates.is_some_and(|file| value == file);
+    INHERITED.contains(&name)
+        || name.starts_with("LC_")
+        || (CERTIFICATES.contains(&name) && is_certificates())
 }
 
 /// Returns the environment of kernels. `given` are the caller's own variables, which win.
@@ -24,7 +40,7 @@ pub fn environment(
     plan: &Plan,
 ) -> BTreeMap<OsString, OsString> {
     let mut all: BTreeMap<OsString, OsString> =
-        host.filter(|(name, _)| is_inherited(name)).collect();
+        host.filter(|(name, value)| is_inherited(name, value, plan)).collect();
     let (name, home) = match plan.user {
         User::Agent => ("agent", HOME),
         User::Root => ("root", "/root"),
@@ -65,7 +81,13 @@ mod tests {
     #[test]
     fn what_is_not_on_the_list_stays_outside_and_what_is_given_wins() {
         let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
-        let host = [pair("AWS_SECRET", "s"), pair("LC_ALL", "C"), pair("TERM", "xterm")];
+        let host = [
+            pair("AWS_SECRET", "s"),
+            pair("LC_ALL", "C"),
+            pair("TERM", "xterm"),
+            pair("PIP_CERT", "/etc/ssl/cert.pem"),
+            pair("CURL_CA_BUNDLE", "/home/me/private.pem"),
+        ];
         let given = [pair("TERM", "dumb"), pair("STAGE", "test")];
         let policy =
             Policy { network: Network::Hosts(Vec::new()), ..preset("development").unwrap() };
@@ -83,5 +105,6 @@ mod tests {
         assert_eq!(get("GIT_CONFIG_SYSTEM"), Some("/etc/gitconfig"));
         assert_eq!(get("https_proxy"), Some("http://127.0.0.1:3128"));
         assert_eq!(get("REQUESTS_CA_BUNDLE"), Some(file));
+        assert_eq!((get("PIP_CERT"), get("CURL_CA_BUNDLE")), (Some(file), None));
     }
 }

@@ -153,12 +153,12 @@ impl Plan {
     /// Python packages (`pip` and `requests` in a virtual environment, `httpx`, `grpc`) bring
     /// trusted certificates in files of the workspace that are called like keys. Where the
     /// rules hide these, programs are told to use the system's.
-    pub(super) fn certificates(&mut self, policy: &Policy, host: &Host) {
+    pub(super) fn tell_of_certificates(&mut self, policy: &Policy) {
         const BROUGHT: &[u8] = b"venv/lib/python3/site-packages/certifi/cacert.pem";
         const VARIABLES: [&str; 3] =
             ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"];
         if Rules::new(policy).level_of(BROUGHT) < Level::Read
-            && let Some(file) = host.certificates
+            && let Some(file) = self.certificates
         {
             self.locations.extend(VARIABLES.map(|name| (name, file.into())));
         }

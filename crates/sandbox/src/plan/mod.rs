@@ -99,6 +99,8 @@ pub struct Plan {
     pub limits: LimitPlan,
     /// Variables by which programs inside find files that are not where they look first.
     pub locations: Vec<(&'static str, PathBuf)>,
+    /// The system's file of trusted certificates, by its path inside.
+    pub certificates: Option<&'static str>,
 }
 
 /// Our file system that shows a directory according to rules.
@@ -290,6 +292,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
         guard: None,
         limits,
         locations: Vec::new(),
+        certificates: host.certificates,
     };
     if policy.root
         && let Some(missing) = &host.range_missing
@@ -304,7 +307,7 @@ pub fn plan(policy: &Policy, host: &Host, place: &Place) -> Result<Plan, Refusal
     plan.etc(host, &policy.network, place);
     plan.packages(host, place);
     plan.programs(host, place);
-    plan.certificates(policy, host);
+    plan.tell_of_certificates(policy);
     plan.workspace(policy, host, place, need)?;
     for bind in &policy.binds {
         plan.bind(bind, host, place, need)?;
