@@ -15,6 +15,7 @@ use sessile_sandbox::plan::environment::environment;
 use sessile_sandbox::plan::host::{Host, Wanted};
 use sessile_sandbox::plan::{self, Net, Place, Plan, User, WORKSPACE};
 use sessile_sandbox::proxy::Notice;
+use sessile_sandbox::tracked;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -34,6 +35,8 @@ pub(crate) struct Confined {
     search: OsString,
     /// The system tree, if it is not the host's.
     tree: Option<PathBuf>,
+    /// What to tell of tracked files that the rules hide.
+    hidden_from_git: Option<String>,
     sandbox: RefCell<Rc<Sandbox>>,
     /// The scratch directory that the sandbox shows to its kernels.
     scratch: PathBuf,
@@ -128,6 +131,7 @@ impl Confined {
             plan,
             given,
             search: host.programs.search,
+            hidden_from_git: tracked::note(&boot.work_dir, &policy),
             tree: policy.rootfs,
             sandbox: RefCell::new(Rc::new(sandbox)),
             scratch: scratch.to_owned(),
@@ -188,6 +192,16 @@ impl Confined {
     pub(crate) fn has_refused(&self) -> bool {
         let now = Incidents::of(&self.sandbox.borrow());
         now.since(self.seen.get()).refusals > 0
+    }
+
+    /// Returns what the start of a session is told.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.plan.limits.notes.iter().chain(&self.hidden_from_git).cloned().collect()
+    }
+
+    /// Returns what the first run is told as well: of tracked files that the rules hide.
+    pub(crate) fn hidden_from_git(&self) -> Option<&String> {
+        self.hidden_from_git.as_ref()
     }
 
     /// What it may use, and what holds it to that.

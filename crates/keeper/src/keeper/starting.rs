@@ -215,9 +215,15 @@ impl Keeper {
             self.records.metadata.status = SessionStatus::Active;
             self.records.metadata.ended_at = None;
             self.records.metadata.keeper_pid = Some(std::process::id());
-            let limits = self.home.confined.as_ref().map(|confined| confined.limits());
-            self.records.metadata.notes =
-                limits.map(|limits| limits.notes.clone()).unwrap_or_default();
+            let confined = self.home.confined.as_ref();
+            self.records.metadata.notes = confined.map(|it| it.notes()).unwrap_or_default();
+            // Who starts a session and who works in it may be two.
+            if let Some(note) = confined.and_then(|it| it.hidden_from_git())
+                && self.home.boot.duty == BootPurpose::Begin
+            {
+                let language = self.home.boot.kernel.language;
+                self.kernels.news.entry(language).or_default().push(note.clone());
+            }
         }
         let written = self.write_metadata();
         let outcome = outcome.and(written).map(|()| std::process::id());

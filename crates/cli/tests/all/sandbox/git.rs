@@ -71,3 +71,26 @@ fn git_trusts_the_workspace_whoever_owns_it() {
         s.run("git status --porcelain 2>&1").exits(0).prints("");
     }
 }
+
+#[test]
+fn files_that_git_tracks_and_rules_hide_are_told_of_once() {
+    if !needs::has_program("git") {
+        return;
+    }
+    let h = harness!();
+    let repository = h.path("project");
+    fs::create_dir(&repository).expect("a directory");
+    fs::write(repository.join(".env.example"), "KEY=\n").expect("a file");
+    git(&repository, &["init", "--quiet"]);
+    git(&repository, &["add", "."]);
+    git(&repository, &["commit", "--quiet", "--message", "one"]);
+    let workspace = repository.display().to_string();
+    let with =
+        |more: &[&str]| h.session_with(&[&["--sandbox", "--workspace", &workspace], more].concat());
+    let s = with(&[]);
+    let first = s.run("git status --porcelain").exits(0).prints(" D .env.example\n").notes();
+    assert!(first.contains("takes them for deleted: .env.example."), "{first}");
+    assert_eq!(s.run(":").exits(0).notes(), "");
+    let shown = with(&["--allow", "/.env.example=read@200"]);
+    assert_eq!(shown.run("git status --porcelain").exits(0).prints("").notes(), "");
+}
