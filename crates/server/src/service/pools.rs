@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 
 /// The configuration of a pool's session.
@@ -65,6 +66,27 @@ pub(super) struct Pools {
     pools: BTreeMap<String, PoolState>,
     /// Notified when there are fewer copies ready than there should be.
     used: Notify,
+}
+
+/// How long a copy that was given away is not replaced: making one takes a core for some
+/// ten milliseconds, which would delay the first run of the session that was given away.
+const BEFORE_REFILL: Duration = Duration::from_millis(50);
+
+impl Pools {
+    /// Waits until copies can be made without delaying anybody, or must be made because a
+    /// pool has none left.
+    async fn leave_time(&self) {
+        let is_used_up = |kept: &PoolState| kept.pool.ready > 0 && kept.ready.is_used_up();
+        let pause = tokio::time::sleep(BEFORE_REFILL);
+        tokio::pin!(pause);
+        while !self.pools.values().any(is_used_up) {
+            // Cancel-safe: a notification that comes late is kept for the next wait.
+            tokio::select! {
+                () = &mut pause => return,
+                () = self.used.notified() => {}
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -129,6 +151,7 @@ impl Service {
                 self.refill(kept).await;
             }
             self.pools.used.notified().await;
+            self.pools.leave_time().await;
         }
     }
 

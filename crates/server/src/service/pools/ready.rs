@@ -238,6 +238,11 @@ impl ReadyCopies {
         stock.copies.len() + stock.lent
     }
 
+    /// Whether a request now would get none.
+    pub(super) fn is_used_up(&self) -> bool {
+        lock(&self.stock).copies.is_empty()
+    }
+
     fn put(&self, copy: Copy) {
         lock(&self.stock).copies.push_back(copy);
     }
