@@ -8,7 +8,9 @@ use crate::policy::{Level, Network, Policy};
 use crate::rules::Rules;
 use std::path::{Path, PathBuf};
 
-/// Shown as they are on the host, if they exist and everybody may read them.
+/// Shown as they are on the host, if they exist and everybody may read them. `*` stands for
+/// any characters of a name. Left out is what may have passwords in it: Maven's
+/// `settings.xml`, the pools of PHP, `pip.conf`, `npmrc`.
 pub(super) const SHOWN: &[&str] = &[
     // Which program is `editor`, `awk`, `python`.
     "alternatives",
@@ -59,12 +61,39 @@ pub(super) const SHOWN: &[&str] = &[
     "system-release",
     "alpine-release",
     "arch-release",
-    // Languages and fonts.
-    "fonts",
+    // Languages and their tools.
     "perl",
-    "python3",
-    "java",
+    "python3*",
+    "java*",
+    "maven/m2.conf",
+    "maven/toolchains.xml",
+    "maven/logging",
+    "php/*/cli",
+    "php/*/mods-available",
+    "php.d",
+    "dotnet",
+    "mono",
+    "julia",
+    "scala",
     "R",
+    "OpenCL",
+    "openmpi*",
+    "gdb",
+    // Documents, pictures and fonts.
+    "fonts",
+    "X11/rgb.txt",
+    "ImageMagick-*",
+    "ghostscript",
+    "groff",
+    "manpath.config",
+    "papersize",
+    "sgml",
+    "texmf",
+    "xml",
+    // Editors.
+    "emacs",
+    "nanorc",
+    "vim",
 ];
 
 /// Where systems have all trusted certificates in one file. All are shown.

@@ -264,7 +264,38 @@ fn range_of_user() -> Result<Ids, Missing> {
 }
 
 fn entries(tree: &Path, names: &[&str]) -> Vec<EtcEntry> {
-    names.iter().filter_map(|name| entry(tree, name)).collect()
+    let names = names.iter().flat_map(|name| expanded(tree, name));
+    names.filter_map(|name| entry(tree, &name)).collect()
+}
+
+/// Returns the names below `/etc` that a name with `*` stands for.
+fn expanded(tree: &Path, name: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    for part in name.split('/') {
+        let below = |parent: &String| match part.split_once('*') {
+            None => vec![join(parent, part)],
+            Some((start, end)) => {
+                let fits = |name: &String| {
+                    name.len() >= start.len() + end.len()
+                        && name.starts_with(start)
+                        && name.ends_with(end)
+                };
+                let directory = within(tree, &Path::new("/etc").join(parent));
+                let entries = directory.and_then(|path| fs::read_dir(path).ok());
+                let entries = entries.into_iter().flatten().flatten();
+                let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+                let mut names: Vec<_> = names.filter(fits).collect();
+                names.sort();
+                names.iter().map(|name| join(parent, name)).collect()
+            }
+        };
+        found = found.iter().flat_map(below).collect();
+    }
+    found
+}
+
+fn join(parent: &str, name: &str) -> String {
+    if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") }
 }
 
 /// Resolves a path in a system tree. Links are followed as its own programs would, and do
@@ -289,4 +320,34 @@ fn entry(tree: &Path, name: &str) -> Option<EtcEntry> {
     let is_read = metadata.is_file() && metadata.size() <= MOST_TEXT;
     let text = if is_read { Some(fs::read(&path).ok()?) } else { None };
     Some(EtcEntry { name: name.to_owned(), path, is_directory: metadata.is_dir(), text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_stars_stand_for_what_there_is_and_private_files_are_left_out() {
+        let tree = tempfile::tempdir().unwrap();
+        let files = [
+            "java-17-openjdk/security/java.security",
+            "java-21-openjdk/x",
+            "javascript-common/x",
+            "php/8.2/cli/php.ini",
+            "php/8.2/fpm/pool.d/www.conf",
+            "maven/settings.xml",
+            "maven/m2.conf",
+        ];
+        for file in files {
+            let path = tree.path().join("etc").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let closed = tree.path().join("etc/java-21-openjdk");
+        fs::set_permissions(closed, fs::Permissions::from_mode(0o750)).unwrap();
+        let shown = entries(tree.path(), etc::SHOWN);
+        let names: Vec<&str> = shown.iter().map(|entry| &*entry.name).collect();
+        let expected = ["java-17-openjdk", "javascript-common", "maven/m2.conf", "php/8.2/cli"];
+        assert_eq!(names, expected);
+    }
 }
