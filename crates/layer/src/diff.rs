@@ -226,7 +226,9 @@ fn unified((old, old_name): (&str, &str), (new, new_name): (&str, &str)) -> (Lin
             ChangeTag::Equal => {}
         }
     }
-    let text = diff.unified_diff().header(old_name, new_name).to_string();
+    // As in git: `patch` takes a name with a space for two words, unless a tab ends it.
+    let ended = |name: &str| format!("{name}{}", if name.contains(' ') { "\t" } else { "" });
+    let text = diff.unified_diff().header(&ended(old_name), &ended(new_name)).to_string();
     (Lines::Text { insertions, deletions }, text)
 }
 
