@@ -16,7 +16,7 @@
 mod aside;
 mod build;
 mod changed;
-mod command_line;
+pub mod command_line;
 mod dumps;
 mod guard;
 mod init;
