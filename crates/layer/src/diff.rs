@@ -358,8 +358,12 @@ enum NoText {
 impl From<LayerError> for NoText {
     fn from(error: LayerError) -> Self {
         Self::Unreadable(match error {
-            LayerError::Io { source, .. } => source.to_string(),
-            error => error.to_string(),
+            LayerError::Io { ref source, .. } => source.to_string(),
+            LayerError::BadPath(..)
+            | LayerError::Unchanged(_)
+            | LayerError::Conflict { .. }
+            | LayerError::Halted { .. }
+            | LayerError::Raced { .. } => error.to_string(),
         })
     }
 }
