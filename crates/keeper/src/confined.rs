@@ -9,7 +9,7 @@ use rustix::process::Pid;
 use sessile_proc::{Process, Stat};
 use sessile_protocol::{Boot, Code, Failure, OwnNetwork};
 use sessile_sandbox::Policy;
-use sessile_sandbox::apply::{End, Sandbox, has_changed_system};
+use sessile_sandbox::apply::{End, Sandbox, command_line, has_changed_system};
 use sessile_sandbox::limits::{Disk, LimitPlan};
 use sessile_sandbox::plan::environment::environment;
 use sessile_sandbox::plan::host::{Host, Wanted};
@@ -126,6 +126,7 @@ impl Confined {
         crate::groups::write_down(&boot.directory, plan.limits.group.as_ref());
         let has_open_layer = plan.limits.layer.is_none() && plan.has_layer();
         let disk = has_open_layer.then(|| Disk::of(&plan.base)).flatten();
+        command_line::show_as(&["sessile", "keeper", boot.session.as_str()]);
         let sandbox = Sandbox::build(&plan).map_err(|why| refused(why.to_string()))?;
         Ok(Some(Rc::new(Self {
             plan,

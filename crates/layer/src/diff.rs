@@ -226,7 +226,9 @@ fn unified((old, old_name): (&str, &str), (new, new_name): (&str, &str)) -> (Lin
             ChangeTag::Equal => {}
         }
     }
-    let text = diff.unified_diff().header(old_name, new_name).to_string();
+    // As in git: `patch` takes a name with a space for two words, unless a tab ends it.
+    let ended = |name: &str| format!("{name}{}", if name.contains(' ') { "\t" } else { "" });
+    let text = diff.unified_diff().header(&ended(old_name), &ended(new_name)).to_string();
     (Lines::Text { insertions, deletions }, text)
 }
 
@@ -356,8 +358,12 @@ enum NoText {
 impl From<LayerError> for NoText {
     fn from(error: LayerError) -> Self {
         Self::Unreadable(match error {
-            LayerError::Io { source, .. } => source.to_string(),
-            error => error.to_string(),
+            LayerError::Io { ref source, .. } => source.to_string(),
+            LayerError::BadPath(..)
+            | LayerError::Unchanged(_)
+            | LayerError::Conflict { .. }
+            | LayerError::Halted { .. }
+            | LayerError::Raced { .. } => error.to_string(),
         })
     }
 }

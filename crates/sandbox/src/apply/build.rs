@@ -126,7 +126,7 @@ fn prepare(kept: &mut [i32]) -> io::Result<()> {
             libc::signal(signal, libc::SIG_DFL);
         }
     }
-    command_line::replace();
+    command_line::show_as(&["sessile", "sandbox"]);
     rustix::process::setsid()?;
     // If the keeper has ended already, its guardian has inherited this process, and kills
     // all that it inherits. In this pid namespace, the parent's pid cannot tell.

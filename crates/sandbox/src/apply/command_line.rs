@@ -1,21 +1,20 @@
-//! What `ps` shows of the first process inside. It is a copy of the keeper, in whose command
-//! line is the path of the program on the host.
+//! What `ps` shows of processes of ours that are seen inside: the first one, and a kernel's
+//! before it executes its program. Both have the keeper's command line otherwise, with the
+//! path of the program on the host.
 
-/// Its words, each with its zero.
-const SHOWN: &[u8] = b"sessile\0sandbox\0";
-
-/// Replaces the command line of this process. Where the system does not say where that is, it
-/// stays.
-pub(super) fn replace() {
+/// Replaces the command line of this process, which must have a single thread. Where the
+/// system does not say where that is, it stays.
+pub fn show_as(words: &[&str]) {
     let Some((start, length)) = place() else { return };
-    let mut line = SHOWN.to_vec();
+    let mut line: Vec<u8> =
+        words.iter().flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect();
     line.resize(length, 0);
     if let Some(last) = line.last_mut() {
         *last = 0;
     }
     let start = std::ptr::with_exposed_provenance_mut::<u8>(start);
     // SAFETY: the system has put the command line there, on the stack of the first thread;
-    // this process has that thread only, and nothing in it reads its arguments.
+    // there is no other thread, and a process of ours reads its arguments only at its start.
     unsafe { std::ptr::copy_nonoverlapping(line.as_ptr(), start, length) }
 }
 

@@ -16,7 +16,7 @@
 mod aside;
 mod build;
 mod changed;
-mod command_line;
+pub mod command_line;
 mod dumps;
 mod guard;
 mod init;
@@ -36,6 +36,7 @@ use crate::proxy::Proxy;
 use crate::sys;
 use owners::Mapped;
 use rustix::process::{Pid, Signal};
+use sessile_proc::Process;
 use std::ffi::{CString, c_int};
 use std::fs::File;
 use std::io::{self, Read};
@@ -288,7 +289,10 @@ impl Sandbox {
     pub fn is_alive(&self) -> bool {
         let mut poll = [rustix::event::PollFd::new(&self.pidfd, rustix::event::PollFlags::IN)];
         let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-        rustix::event::poll(&mut poll, Some(&now)) == Ok(0)
+        // An init that ends waits until everything inside has ended and is reaped. Nothing can
+        // be started there any more.
+        let is_ending = || Process::new(self.init).stat().is_none_or(|stat| stat.has_ended());
+        rustix::event::poll(&mut poll, Some(&now)) == Ok(0) && !is_ending()
     }
 
     /// Kills everything inside. The builder has to reap its init, and its own children inside.

@@ -263,10 +263,12 @@ impl Limits {
         ];
         for (name, value, least) in least {
             if value.is_some_and(|value| value < least) {
-                return Err(PolicyError::field(
-                    format!("limits.{name}"),
-                    format!("must be at least {least}"),
-                ));
+                let least = match least.checked_shr(20) {
+                    Some(size @ 1..) => format!("{size}MiB"),
+                    Some(0) | None => least.to_string(),
+                };
+                let reason = format!("must be at least {least}");
+                return Err(PolicyError::field(format!("limits.{name}"), reason));
             }
         }
         match self.cpus {

@@ -241,13 +241,13 @@ fn is_number(label: &str) -> bool {
     }
 }
 
-/// Shortens a text from outside for messages.
+/// Shortens a text from outside for messages, without control characters, which would harm a
+/// terminal or a log.
 pub(crate) fn clip(text: &str) -> String {
     const SHOWN: usize = 100;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    let shown = text.chars().take(SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let shown: String = shown.collect();
+    if text.chars().nth(SHOWN).is_some() { shown + "…" } else { shown }
 }
 
 /// Returns the kind of an address that is not a public host of the internet.

@@ -56,6 +56,23 @@ fn a_kernel_that_ends_comes_back_and_a_keeper_that_is_killed_leaves_nothing() {
     s.run("echo $x; cat file").exits(0).prints("5\nkept\n").is_restored_as_of(3);
 }
 
+/// As when the machine is out of memory.
+#[test]
+fn a_session_goes_on_in_a_new_sandbox_when_the_first_process_inside_is_killed() {
+    let h = harness!();
+    let s = h.session_with(OVERLAY);
+    s.run("x=5; echo kept >file").exits(0);
+    for run in 1..4 {
+        s.wait_captured(run);
+        let shown = |pid: &Pid| sessile_proc::Process::new(*pid).command_line(100);
+        let mut children = s.keeper().entry().children().into_iter();
+        let first = children.find(|pid| shown(pid).as_deref() == Some("sessile sandbox"));
+        let first = first.expect("a first process").as_raw_nonzero().get();
+        Process::of(first).kill().wait_gone();
+        s.run("echo $x; cat file").exits(0).prints("5\nkept\n").is_restored_as_of(run);
+    }
+}
+
 #[test]
 fn an_ordinary_user_has_it_too() {
     if !rustix::process::geteuid().is_root() {

@@ -2,7 +2,7 @@
 //! dropped, while the session lives.
 
 use serde_json::Value;
-use sessile_testkit::{Harness, Session, harness};
+use sessile_testkit::{Harness, Session, harness, needs};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
@@ -144,6 +144,40 @@ fn git_takes_a_diff_with_renames_modes_and_files_that_are_not_text() {
         // Told, and left as it was.
         assert_eq!(fs::read(copy.join("old.bin")).expect("a file"), [0, 1]);
     }
+}
+
+#[test]
+fn patch_takes_a_diff_with_spaces_in_names() {
+    if !needs::has_program("patch") {
+        return;
+    }
+    let h = harness!();
+    let text: String = (0..20).map(|n| format!("line {n}\n")).collect();
+    let (outside, copy) = (h.path("w"), h.path("copy"));
+    for directory in [&outside, &copy] {
+        fs::create_dir(directory).expect("a directory");
+        for name in ["a b", "c d", "e f"] {
+            fs::write(directory.join(name), &text).expect("a file");
+        }
+    }
+    let work = outside.to_str().expect("text");
+    let s = h.session_with(&["--sandbox", "full-access", "--cwd", work]);
+    s.run("mv 'a b' 'b a'; echo x | tee -a 'b a' >>'c d'; rm 'e f'; echo y >'g h'").exits(0);
+    fs::write(h.path("patch"), told(&s, "diff", &[])).expect("a file");
+    let mut command = std::process::Command::new("patch");
+    command.args(["-p1", "--batch", "-i"]).arg(h.path("patch")).current_dir(&copy);
+    let output = command.output().expect("patch");
+    assert!(output.status.success(), "{output:?}");
+    let _ = told(&s, "apply", &[]);
+    let seen = |directory: &std::path::Path| {
+        let entries = fs::read_dir(directory).expect("a directory").flatten();
+        let file = |path: std::path::PathBuf| (path.clone(), fs::read_to_string(path));
+        let seen = entries.map(|entry| file(entry.path())).map(|(path, text)| {
+            (path.file_name().expect("a name").to_owned(), text.expect("a file"))
+        });
+        seen.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    assert_eq!(seen(&outside), seen(&copy));
 }
 
 #[test]

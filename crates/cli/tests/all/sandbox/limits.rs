@@ -253,8 +253,8 @@ fn limits_that_nothing_runs_within_are_refused_before_anything_is_started() {
         ("--pids", "0", "must be at least 4"),
         ("--pids", "2", "must be at least 4"),
         ("--open-files", "63", "must be at least 64"),
-        ("--memory", "1", "must be at least 16777216"),
-        ("--layer-size", "1", "must be at least 1048576"),
+        ("--memory", "1", "must be at least 16MiB"),
+        ("--layer-size", "1", "must be at least 1MiB"),
     ] {
         let errors =
             h.sessile(&["start", "--sandbox", "full-access", option, value]).exits(1).errors();

@@ -158,6 +158,7 @@ fn a_refusal_names_the_target_whatever_the_protocol() {
     let ask = |rest: &str| format!("s = dial(); s.sendall(b'\\4\\1\\1\\xbb{rest}'); rest(s)");
     refused(&ask("\\xc0\\0\\2\\7me\\0"), "192.0.2.7:443", old);
     refused(&ask("\\0\\0\\0\\1\\0a.example\\0"), "a.example:443", old);
+    refused(&ask("\\0\\0\\0\\1\\0a\\x1b[31m\\n\\0"), "a\u{fffd}[31m\u{fffd}:443", old);
     let listening =
         "s = dial(); s.sendall(b'\\5\\1\\0\\5\\2\\0\\3\\x09a.example\\0\\x50'); rest(s)";
     refused(listening, "a.example:80", "SOCKS is for connections only");

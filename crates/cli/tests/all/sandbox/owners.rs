@@ -87,7 +87,8 @@ fn root_changes_files_of_several_owners() {
             let s = session_in(&h, &project, &["--sandbox", preset, "--files", files]);
             s.run(WORK).exits(0).prints("agent:agent\nagent:agent\n");
             s.run(
-                "echo new >>of_root/x && rm of_root/y && echo n >of_root/n && echo new >>of_other",
+                "echo new >>of_root/x && rm of_root/y && echo n >of_root/n && echo new >>of_other \
+                 && mkdir of_root/d && echo n >of_root/d/n && ln -s n of_root/l",
             )
             .exits(0);
             if files == "overlay" {
@@ -99,7 +100,12 @@ fn root_changes_files_of_several_owners() {
                 let text = fs::read_to_string(project.join(name)).expect("a file");
                 assert_eq!(text, "old\nnew\n", "{preset} {files} {name}");
             }
-            assert!(!project.join("of_root/y").exists() && project.join("of_root/n").exists());
+            assert!(!project.join("of_root/y").exists());
+            // Whoever owns the directory gets a new file, a link and a directory in it.
+            for name in ["of_root/n", "of_root/d", "of_root/d/n", "of_root/l"] {
+                let found = fs::symlink_metadata(project.join(name)).expect(name);
+                assert_eq!((found.uid(), found.gid()), (0, 0), "{preset} {files} {name}");
+            }
             let _ = h.sessile(&["end", s.id()]);
         }
     }

@@ -159,6 +159,7 @@ fn root_inside_installs_into_a_python_outside_of_the_system() {
     let saved = h.sessile(&["save", s.id(), "-o", "saved.sessile"]).json();
     assert_eq!(saved["left"][0]["name"], "changes to the system");
     let forked = h.sessile(&["fork", s.id(), "--files", "copy"]).exits(0).json();
+    assert_eq!(forked["left"], serde_json::json!([]));
     let fork = h.session_called(forked["session_ids"][0].as_str().expect("an id"));
     fork.run(&seen).exits(0).prints("new\ntool\n");
     // It is kept with the layer.

@@ -41,6 +41,22 @@ fn builtins_may_be_functions_of_the_users() {
     }
 }
 
+/// dash has no such functions.
+#[test]
+fn a_function_of_the_users_that_is_called_colon_is_called_by_nothing_of_ours() {
+    let h = harness!();
+    for shell in Harness::shells(&["bash", "zsh"]) {
+        let s = h.session_of(shell);
+        s.run(":() { echo called >>called; }; sleep 0.01 & sleep 0.02").exits(0);
+        s.run("wait; false").exits(1);
+        s.run("trap 'x=$?' DEBUG").is_kept();
+        s.run("false").exits(1);
+        s.run("set -x; false").exits(1);
+        s.run("set +x; exit 3").exits(3).is_restarted();
+        s.run("cat called").exits(1);
+    }
+}
+
 #[test]
 fn a_zsh_with_trap_functions_or_another_builtin_ends_quietly_with_its_state() {
     let h = harness!();

@@ -230,17 +230,17 @@ impl Shell {
     }
 
     fn send_questions(&self, span: Span, secret: &Secret) -> io::Result<()> {
-        let dir = &self.dir;
+        let (dir, prefix) = (&self.dir, self.calls.prefix);
         write_file(&self.path("a"), self.questions(span).as_bytes())?;
         let perform = self.dialect.perform(&format!("{dir}/a"), self.calls);
         let answered = format!("{} \"k {secret}\" >{dir}/s", self.calls.echo);
-        self.send(&format!("{perform} >|{dir}/w/j 2>/dev/null || \\:\n{answered}\n"))
+        self.send(&format!("{perform} >|{dir}/w/j 2>/dev/null || {prefix}:\n{answered}\n"))
     }
 
     /// Returns a script that reports the state of the jobs among some processes (see
     /// job_list.rs).
     fn questions(&self, span: Span) -> String {
-        let list = format!("{}jobs -l || \\:\n", self.calls.prefix);
+        let list = format!("{0}jobs -l || {0}:\n", self.calls.prefix);
         if span.is_empty() {
             return list;
         }
@@ -249,19 +249,19 @@ impl Shell {
         // Without it the question is only asked a little earlier.
         let pause = match make_fifo(&self.path("p")) {
             Ok(()) => self.calls.rewrite(self.dialect.pause(dir)),
-            Err(_) => "\\:".to_owned(),
+            Err(_) => format!("{prefix}:"),
         };
         // The fork has one of our files at descriptor 9, which distinguishes it from a
         // job of the user.
         let mut script = format!(
-            "(for _ in 1 2 3 4; do {prefix}kill -0 {last} || {prefix}break; {pause} || \\:; done) \
-             9<{dir}/capture || \\:\n"
+            "(for _ in 1 2 3 4; do {prefix}kill -0 {last} || {prefix}break; {pause} || {prefix}:; done) \
+             9<{dir}/capture || {prefix}:\n"
         );
         let each = || span.asked().map(|pid| self.about_number(pid, last)).collect::<String>();
         match self.dialect.status_of("") {
             Status::Asked { .. } => script += &(list + &each()),
             Status::AskedIfKnown { .. } => {
-                let _ = write!(script, "{list}(\n{}) 9<{dir}/capture || \\:\n", each());
+                let _ = write!(script, "{list}(\n{}) 9<{dir}/capture || {prefix}:\n", each());
             }
             Status::Unavailable if self.lists_jobs() => script += &list,
             Status::Unavailable => {
@@ -277,9 +277,10 @@ impl Shell {
     /// Returns a command that reports how a process ended that may have been a job.
     fn about_number(&self, pid: u32, last: u32) -> String {
         let (dir, prefix, echo) = (&self.dir, self.calls.prefix, self.calls.echo);
-        let unknown = if pid == last { format!("{echo} '= {pid} ?'") } else { "\\:".to_owned() };
+        let unknown =
+            if pid == last { format!("{echo} '= {pid} ?'") } else { format!("{prefix}:") };
         format!(
-            "if {prefix}kill -0 {pid}; then \\:; else {prefix}wait {pid} 2>|{dir}/w/k && \\:; \
+            "if {prefix}kill -0 {pid}; then {prefix}:; else {prefix}wait {pid} 2>|{dir}/w/k && {prefix}:; \
              case $? in 127) if {prefix}test -s {dir}/w/k; then {unknown}; else {echo} '= {pid} 127'; \
              fi;; *) {echo} \"= {pid} $?\";; esac; fi\n"
         )
@@ -345,18 +346,18 @@ impl Shell {
             // that the user has waited for is forgotten, and has the same status as a
             // missing program; but then there is an error message as well.
             Status::Asked { wait } => format!(
-                "{wait} 2>|{dir}/w/k && \\:; case $? in 127) if {prefix}test -s {dir}/w/k; \
+                "{wait} 2>|{dir}/w/k && {prefix}:; case $? in 127) if {prefix}test -s {dir}/w/k; \
                  then {}; else {}; fi;; *) {status};; esac",
                 say("?"),
                 say("127")
             ),
             Status::AskedIfKnown { is_known, wait } => {
-                format!("if {is_known}; then {wait} && \\:; {status}; else {}; fi", say("?"))
+                format!("if {is_known}; then {wait} && {prefix}:; {status}; else {}; fi", say("?"))
             }
             Status::Unavailable => say("?"),
         };
         let ended = self.calls.rewrite(ended);
-        format!("if {prefix}kill -0 {pid} 2>/dev/null; then \\:; else {ended}; fi")
+        format!("if {prefix}kill -0 {pid} 2>/dev/null; then {prefix}:; else {ended}; fi")
     }
 
     /// Handles the shell's report of how a job ended.

@@ -149,7 +149,7 @@ impl Listed {
         for name in found.iter().filter_map(Value::as_str) {
             if let Some(source) = self.functions.get(name) {
                 // On the left of `||`: a function that cannot be read affects no other.
-                let _ = write!(restore, "\n\\command eval {} || \\:", quote(source));
+                let _ = write!(restore, "\n\\command eval {} || \\command :", quote(source));
                 sources.insert(name.to_owned(), source.as_str().into());
             }
         }

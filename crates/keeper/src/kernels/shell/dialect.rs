@@ -137,7 +137,7 @@ pub(super) trait Dialect: Debug + Sync {
 
     /// Sets the user's DEBUG trap by that command, and leaves `$?` as the last run did,
     /// with commands that the trap does not see.
-    fn debug_trap(&self, set: &str, status: i32) -> Option<String>;
+    fn debug_trap(&self, set: &str, status: i32, prefix: &str) -> Option<String>;
 
     /// A script that does nothing but have a status. No alias or function of the
     /// user's gets in between.

@@ -165,7 +165,7 @@ impl Shell {
             (Some(debug_trap), _) => words.push_str(&debug_trap),
             // `&&` keeps `set -e` and ERR traps from treating it as a failure.
             (None, Some(status)) if traces => {
-                let _ = write!(words, "{status} && \\:;");
+                let _ = write!(words, "{status} && {prefix}:;");
             }
             (None, _) => {}
         }
@@ -188,7 +188,7 @@ impl Shell {
     fn set_debug_trap(&self) -> Option<String> {
         let trap = self.debug_trap.as_deref().map(quote)?;
         let set = format!("{}trap -- {trap} DEBUG", self.calls.prefix);
-        self.dialect.debug_trap(&set, self.status)
+        self.dialect.debug_trap(&set, self.status, self.calls.prefix)
     }
 
     /// Returns a command with the status of the last run, if that failed, so that `$?` is

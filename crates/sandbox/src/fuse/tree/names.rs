@@ -14,7 +14,7 @@ use super::{
 };
 use crate::fuse::guard::{self, Creation};
 use crate::mover::carrying::{self, Named, Paths};
-use crate::plan::WORKSPACE;
+use crate::plan::{Claim, WORKSPACE};
 use crate::policy::Level;
 
 impl Tree {
@@ -104,10 +104,18 @@ impl Tree {
     }
 
     /// What was made belongs to who made it, where that is another user than
-    /// this process. If that cannot be, it is still there.
+    /// this process; where everybody's files are the user's, to the owner of its directory.
+    /// If that cannot be, it is still there.
     fn give_to(&self, request: &Request<'_>, directory: &Directory, name: &CStr) {
-        let uid = outside(&self.ids.users, request.uid).filter(|uid| *uid != self.user.0);
-        let gid = outside(&self.ids.groups, request.gid).filter(|gid| *gid != self.user.1);
+        let (uid, gid) = match self.ids.claims {
+            Claim::All => rustix::fs::fstat(&**directory)
+                .map_or((None, None), |stat| (Some(stat.st_uid), Some(stat.st_gid))),
+            Claim::Own | Claim::Groups => {
+                (outside(&self.ids.users, request.uid), outside(&self.ids.groups, request.gid))
+            }
+        };
+        let uid = uid.filter(|uid| *uid != self.user.0);
+        let gid = gid.filter(|gid| *gid != self.user.1);
         if uid.is_none() && gid.is_none() {
             return;
         }

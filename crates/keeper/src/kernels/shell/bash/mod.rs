@@ -90,10 +90,10 @@ impl Dialect for Bash {
     }
 
     /// Sourcing hides it from the sourced text.
-    fn debug_trap(&self, set: &str, status: i32) -> Option<String> {
+    fn debug_trap(&self, set: &str, status: i32, prefix: &str) -> Option<String> {
         Some(match status {
             0 => format!("{set};"),
-            status => format!("{set};( /bin/sh -c 'exit {status}' ) && \\:;"),
+            status => format!("{set};( /bin/sh -c 'exit {status}' ) && {prefix}:;"),
         })
     }
 
@@ -136,14 +136,14 @@ impl Dialect for Bash {
 
     fn last_capture(&self, dir: &str, listing: Option<&str>, guard: Guard) -> String {
         let body = last_capture(dir, listing, guard);
-        format!("( {body} ) </dev/null >/dev/null 2>&1 || \\:")
+        format!("( {body} ) </dev/null >/dev/null 2>&1 || \\builtin :")
     }
 
     fn early_capture(&self, dir: &str, listing: Option<&str>, guard: Guard) -> String {
         let body = last_capture(dir, listing, guard);
         format!(
             "{{ ( \\builtin set -- $? \"$@\"; ( \\builtin shift; {body} ); \\builtin exit $1 ) \
-             </dev/null >/dev/null 2>&1 && \\:; }} 2>/dev/null"
+             </dev/null >/dev/null 2>&1 && \\builtin :; }} 2>/dev/null"
         )
     }
 

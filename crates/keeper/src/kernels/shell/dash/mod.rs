@@ -76,7 +76,7 @@ impl Dialect for Dash {
         line.into_bytes()
     }
 
-    fn debug_trap(&self, _: &str, _: i32) -> Option<String> {
+    fn debug_trap(&self, _: &str, _: i32, _: &str) -> Option<String> {
         None
     }
 

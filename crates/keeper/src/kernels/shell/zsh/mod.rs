@@ -142,10 +142,10 @@ impl Dialect for Zsh {
     }
 
     /// It was removed because it would see our lines.
-    fn debug_trap(&self, set: &str, status: i32) -> Option<String> {
+    fn debug_trap(&self, set: &str, status: i32, prefix: &str) -> Option<String> {
         Some(match status {
             0 => format!("{set};"),
-            status => format!("{set} && /bin/sh -c 'exit {status}' && \\:;"),
+            status => format!("{set} && /bin/sh -c 'exit {status}' && {prefix}:;"),
         })
     }
 
