@@ -112,7 +112,15 @@ impl UserState {
     #[must_use]
     pub fn places(&self) -> Vec<PathBuf> {
         let links = std::fs::read_dir(self.root.join(SESSIONS)).into_iter().flatten().flatten();
-        let directories = links.filter_map(|link| std::fs::read_link(link.path()).ok());
+        let directories = links.filter_map(|link| {
+            let moved = || {
+                let way =
+                    std::fs::read_link(self.root.join(KEEPERS).join(link.file_name())).ok()?;
+                std::fs::read_link(way).ok()
+            };
+            let known = std::fs::read_link(link.path()).ok()?;
+            if known.is_dir() { Some(known) } else { moved() }
+        });
         let mut places: Vec<PathBuf> = directories
             .map(|directory| match directory.parent() {
                 Some(parent) if parent.ends_with(USUAL) => parent.to_owned(),

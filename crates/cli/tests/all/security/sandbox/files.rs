@@ -1,6 +1,7 @@
 //! Files of the host.
 
 use super::{Attempt, all_fail, for_everybody, py, sh};
+use sessile_testkit::harness;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
 const ATTEMPTS: &[Attempt] = &[
@@ -241,4 +242,25 @@ fn sessions_that_were_started_below_the_workspace_are_not_shown() {
             h.sessile(&["end", "--all", "--sessions-dir", sessions]).exits(0);
         }
     });
+}
+
+/// With rules, directories are moved entry by entry, whatever is mounted on one.
+#[test]
+fn a_directory_with_sessions_in_it_is_not_moved_where_they_would_be_seen() {
+    let h = harness!();
+    let project = h.path("project");
+    let below = project.join("a [1]");
+    std::fs::create_dir_all(&below).expect("directories");
+    let kept = below.join(".sessions");
+    let (kept, below) = (kept.to_str().expect("text"), below.to_str().expect("text"));
+    let args = ["start", "--sessions-dir", kept, "--cwd", below, "--env", "KEY=secret"];
+    h.sessile(&args).exits(0);
+    let work = project.to_str().expect("text");
+    for files in ["overlay", "direct"] {
+        let s = h.session_with(&["--sandbox", "--files", files, "--cwd", work]);
+        s.run("python3 -c 'import os; os.rename(\"a [1]\", \"b\")' || exit 7").exits(7);
+        s.run("grep -r secret . || mkdir 'a [1]/.sessions' || exit 7").exits(7);
+        s.run("echo fine >'a [1]/f'; cat a*/f").exits(0).prints("fine\n");
+    }
+    h.sessile(&["end", "--all", "--sessions-dir", kept]).exits(0);
 }
