@@ -28,6 +28,8 @@ use std::path::{Path, PathBuf};
 
 const SESSIONS: &str = "sessions";
 const KEEPERS: &str = "keepers";
+/// The usual name of a sessions directory.
+const USUAL: &str = ".sessions";
 
 /// The user's state directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +105,31 @@ impl UserState {
         let links = std::fs::read_dir(self.root.join(SESSIONS)).into_iter().flatten().flatten();
         let ids = links.filter_map(|link| link.file_name().to_str()?.parse::<SessionId>().ok());
         ids.filter_map(|id| self.registered_as(&id)).collect()
+    }
+
+    /// Returns where the files of live sessions are: for sessions directories of the usual name,
+    /// these; otherwise the directory of each session.
+    #[must_use]
+    pub fn places(&self) -> Vec<PathBuf> {
+        let links = std::fs::read_dir(self.root.join(SESSIONS)).into_iter().flatten().flatten();
+        let directories = links.filter_map(|link| {
+            let moved = || {
+                let way =
+                    std::fs::read_link(self.root.join(KEEPERS).join(link.file_name())).ok()?;
+                std::fs::read_link(way).ok()
+            };
+            let known = std::fs::read_link(link.path()).ok()?;
+            if known.is_dir() { Some(known) } else { moved() }
+        });
+        let mut places: Vec<PathBuf> = directories
+            .map(|directory| match directory.parent() {
+                Some(parent) if parent.ends_with(USUAL) => parent.to_owned(),
+                Some(_) | None => directory,
+            })
+            .collect();
+        places.sort();
+        places.dedup();
+        places
     }
 
     /// Returns the user's session with this id, wherever it was started.

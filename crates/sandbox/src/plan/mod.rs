@@ -9,6 +9,7 @@ mod elf;
 pub mod environment;
 mod error;
 mod etc;
+mod hidden;
 pub mod host;
 mod installation;
 mod letter_case;
@@ -532,7 +533,8 @@ impl Plan {
                 self.steps.push(Step::Guarded { source: Box::new(writable), at: at.clone() });
                 self.writable.push(at.clone());
                 let is_alone = policy.files == FileMode::Overlay;
-                self.guard = Some(Guard { policy: policy.clone(), is_alone, account });
+                let policy = hidden::also(policy, place);
+                self.guard = Some(Guard { policy, is_alone, account });
             }
         }
         self.hide_below(&place.workspace, &at, place)?;
@@ -547,26 +549,6 @@ impl Plan {
     fn cover_sockets(&mut self, host: &Host, shown: &Path, at: &Path) {
         let covered = sockets::below(&host.sockets, shown, at);
         self.steps.extend(covered.map(|at| Step::Hidden { at }));
-    }
-
-    /// Hides what must not be visible of a shown directory.
-    fn hide_below(&mut self, shown: &Path, at: &Path, place: &Place) -> Result<(), Refusal> {
-        for hidden in &place.hidden {
-            match hidden.strip_prefix(shown) {
-                Ok(below) if below.as_os_str().is_empty() => {
-                    let reason = "the sessions of this user are kept there".to_owned();
-                    return Err(Refusal::Path { path: shown.to_owned(), reason });
-                }
-                Ok(below) => self.steps.push(Step::Hidden { at: at.join(below) }),
-                // The reverse: all of it is within what is hidden.
-                Err(_) if shown.starts_with(hidden) => {
-                    let reason = "it is within a directory of sessions".to_owned();
-                    return Err(Refusal::Path { path: shown.to_owned(), reason });
-                }
-                Err(_) => {}
-            }
-        }
-        Ok(())
     }
 }
 

@@ -1,7 +1,8 @@
 //! Files of the host.
 
 use super::{Attempt, all_fail, for_everybody, py, sh};
-use std::os::unix::fs::PermissionsExt;
+use sessile_testkit::harness;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
 const ATTEMPTS: &[Attempt] = &[
     sh("a home of the host", "test -n \"$(ls -A /root/.ssh /home/*/.ssh 2>/dev/null)\""),
@@ -208,4 +209,58 @@ fn a_socket_that_the_host_creates_later_answers_nobody_through_a_layer() {
             s.run("find / -xdev -type s -not -path '/workspace/*' 2>/dev/null").prints("");
         }
     });
+}
+
+/// Their states are text that is run when they come back, outside.
+#[test]
+fn sessions_that_were_started_below_the_workspace_are_not_shown() {
+    for_everybody(|h| {
+        let project = h.path("project");
+        let below = project.join("sub");
+        std::fs::create_dir_all(&below).expect("directories");
+        let owner = std::fs::metadata(h.root()).expect("a directory");
+        for path in [&project, &below] {
+            chown(path, Some(owner.uid()), Some(owner.gid())).expect("an owner");
+        }
+        let kept = below.join(".sessions");
+        let (kept, below) = (kept.to_str().expect("text"), below.to_str().expect("text"));
+        let aside = h.path("project/named");
+        let aside = aside.to_str().expect("text");
+        for sessions in [kept, aside] {
+            let args = ["start", "--sessions-dir", sessions, "--cwd", below, "--env", "KEY=secret"];
+            h.sessile(&args).exits(0);
+        }
+        let work = project.to_str().expect("text");
+        for args in [&["--files", "overlay"][..], &["--files", "direct"]] {
+            let args = [&["--sandbox", "full-access", "--cwd", work], args].concat();
+            let s = h.session_with(&args);
+            s.run("grep -r secret . || touch sub/.sessions/x || touch named/sess_*/x || exit 7")
+                .exits(7);
+            s.run("echo fine >sub/f; cat sub/f").exits(0).prints("fine\n");
+        }
+        for sessions in [kept, aside] {
+            h.sessile(&["end", "--all", "--sessions-dir", sessions]).exits(0);
+        }
+    });
+}
+
+/// With rules, directories are moved entry by entry, whatever is mounted on one.
+#[test]
+fn a_directory_with_sessions_in_it_is_not_moved_where_they_would_be_seen() {
+    let h = harness!();
+    let project = h.path("project");
+    let below = project.join("a [1]");
+    std::fs::create_dir_all(&below).expect("directories");
+    let kept = below.join(".sessions");
+    let (kept, below) = (kept.to_str().expect("text"), below.to_str().expect("text"));
+    let args = ["start", "--sessions-dir", kept, "--cwd", below, "--env", "KEY=secret"];
+    h.sessile(&args).exits(0);
+    let work = project.to_str().expect("text");
+    for files in ["overlay", "direct"] {
+        let s = h.session_with(&["--sandbox", "--files", files, "--cwd", work]);
+        s.run("python3 -c 'import os; os.rename(\"a [1]\", \"b\")' || exit 7").exits(7);
+        s.run("grep -r secret . || mkdir 'a [1]/.sessions' || exit 7").exits(7);
+        s.run("echo fine >'a [1]/f'; cat a*/f").exits(0).prints("fine\n");
+    }
+    h.sessile(&["end", "--all", "--sessions-dir", kept]).exits(0);
 }
