@@ -15,11 +15,8 @@ use sessile_sandbox::plan::environment::environment;
 use sessile_sandbox::plan::host::{Host, Wanted};
 use sessile_sandbox::plan::{self, Net, Place, Plan, User, WORKSPACE};
 use sessile_sandbox::proxy::Notice;
-<<<<<<< HEAD
 use sessile_sandbox::tracked;
-=======
 use sessile_store::UserState;
->>>>>>> h1
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -100,22 +97,16 @@ impl Confined {
             refused(format!("the session has no place for what its kernels read: {error}"))
         })?;
         let sessions = boot.directory.parent().unwrap_or(&boot.directory).to_owned();
-<<<<<<< HEAD
-        let hidden = vec![sessions, boot.user_state.clone()];
-        let variable = |name| {
-            let given = boot.env.get(name).map(OsString::from);
-            given.or_else(|| std::env::var_os(name))
-        };
-        let search = variable("PATH");
-=======
         let mut hidden = vec![sessions, boot.user_state.clone()];
         // Sessions may have been started in directories below: what is written to their files
         // would run outside.
         let others = UserState::at(boot.user_state.clone()).places().into_iter();
         hidden.extend(others.filter(|place| !boot.work_dir.starts_with(place)));
-        let search = boot.env.get("PATH").map(OsString::from);
-        let search = search.or_else(|| std::env::var_os("PATH"));
->>>>>>> h1
+        let variable = |name| {
+            let given = boot.env.get(name).map(OsString::from);
+            given.or_else(|| std::env::var_os(name))
+        };
+        let search = variable("PATH");
         let search = search.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let rustup = variable("RUSTUP_HOME").map(PathBuf::from);
