@@ -106,7 +106,7 @@ fn a_rust_toolchain_in_a_home_is_there_and_what_is_beside_it_is_not() {
     let args = ["--sandbox", "full-access", "--env", &path, "--env", &rustup];
     let s = h.session_with(&args);
     s.run("cargo --version").exits(0).prints(&format!("cargo of {root}/rustup\n"));
-    s.run(&format!("ls {root}/cargo {root}/rustup"))
+    s.run(format!("ls {root}/cargo {root}/rustup"))
         .prints(&format!("{root}/cargo:\nbin\n\n{root}/rustup:\nsettings.toml\ntoolchains\n"));
 }
 
@@ -119,7 +119,7 @@ fn packages_whose_certificates_are_hidden_use_those_of_the_system() {
     for name in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"] {
         s.run_in(
             "python",
-            &format!("name = '{name}'; {load}; print(len(context.get_ca_certs()) > 0)"),
+            format!("name = '{name}'; {load}; print(len(context.get_ca_certs()) > 0)"),
         )
         .exits(0)
         .prints("True\n");
