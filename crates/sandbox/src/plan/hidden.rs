@@ -37,7 +37,7 @@ pub(super) fn also(policy: &Policy, place: &Place) -> Policy {
     let below = place.hidden.iter().filter_map(|hidden| hidden.strip_prefix(&place.workspace).ok());
     // The workspace itself is not moved.
     let below = below.filter(|below| below.components().count() > 1);
-    let mut rules: Vec<Rule> = below.filter_map(|below| hides(below)).collect();
+    let mut rules: Vec<Rule> = below.filter_map(hides).collect();
     let mut policy = policy.clone();
     if !rules.is_empty() {
         let all = "**/*".parse().ok();
