@@ -93,7 +93,10 @@ fn no_race_leads_out() {
         }
     });
     let mut read = 0;
-    for round in 0..3000 {
+    let mut round = 0;
+    // On a busy machine, the swaps of a whole second may hit each of our reads.
+    while round < 3000 || read == 0 {
+        round += 1;
         if let Ok(text) = p.read("way/secret") {
             assert_eq!(text, "decoy");
             read += 1;
@@ -108,6 +111,5 @@ fn no_race_leads_out() {
     }
     is_over.store(true, Ordering::Relaxed);
     swaps.join().unwrap();
-    assert!(read > 0, "never got through");
     p.secret_is_safe();
 }
