@@ -34,8 +34,9 @@ const QUEUE: usize = 64;
 const PARENTS: usize = 32;
 const SUBDIRECTORIES: usize = 4096;
 /// `git status` has 20 threads, each in a directory of its own. Each listing takes
-/// two turns among their requests: by one thread it would come too late.
-const THREADS: usize = 4;
+/// two turns among their requests: by one thread it would come too late. By four it took
+/// `git status` a fifth longer than by eight, and by twenty no less.
+const THREADS: usize = 8;
 /// Marks a listing that the kernel need not keep: it may end anywhere (see `listing`). No
 /// program opens a directory like this, and one that does loses nothing.
 pub(super) const UNKEPT: OFlags = OFlags::DSYNC;
