@@ -6,10 +6,13 @@ use crate::timed;
 use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 const PACKAGES: [&str; 2] = ["numpy", "pandas"];
 
 const ROUNDS: usize = 30;
+
+const SETTLING: Duration = Duration::from_millis(50);
 
 /// Number of copies that the server has made before each round.
 const READY: usize = 2;
@@ -84,6 +87,8 @@ fn wait_for_copies(http: &mut Http) -> anyhow::Result<()> {
             row["owner"].as_str().is_some_and(|owner| owner.ends_with(":ready"))
         };
         if rows.iter().filter(is_copy).count() == READY {
+            // What was needed to make the last one is still being given back.
+            std::thread::sleep(SETTLING);
             return Ok(());
         }
     }
