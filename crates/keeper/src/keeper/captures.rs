@@ -20,7 +20,14 @@ impl Keeper {
             Urgency::Idle => Some(Turn::take()),
             Urgency::Overdue | Urgency::Now => None,
         };
-        if let Some(None) = turn {
+        let newest = self.newest_beside();
+        // At the limit of processes there is none for a capture: the shell would try again for
+        // seconds, and beside a bomb the keeper would wait for it to get its private pipes.
+        let lacks_room = match urgency {
+            Urgency::Idle | Urgency::Overdue => self.lacks_room(language, newest),
+            Urgency::Now => false,
+        };
+        if lacks_room || matches!(turn, Some(None)) {
             let nanos = u64::from(self.home.clock.elapsed().subsec_nanos());
             let chance = nanos / 1000 + u64::from(std::process::id());
             return self.step(Input::CaptureRefused { language, epoch, chance });
@@ -28,7 +35,7 @@ impl Keeper {
         // Failures are ignored here: both are tried again, and reported, before the next
         // run.
         let _ = self.renew_directory(language, None);
-        let _ = self.keep_private(language, self.newest_beside());
+        let _ = self.keep_private(language, newest);
         let Some(live) = self.kernels.live.get_mut(&language) else {
             return;
         };
