@@ -2,7 +2,7 @@
 
 use crate::run;
 use anyhow::bail;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Programs that the tests use, and their system packages.
@@ -28,7 +28,15 @@ const WANTED: &[(&str, &str)] = &[
     ("sqlite3", "sqlite3"),
     // Maps the user ids of ordinary users who have a range.
     ("newuidmap", "uidmap"),
+    // For the tests of sandboxes.
+    ("patch", "patch"),
+    ("prlimit", "util-linux"),
+    ("su", "util-linux"),
+    ("useradd", "passwd"),
 ];
+
+/// Trusted certificates, where Debian has them.
+const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 const DENY_VERSION: &str = "0.20.2";
 
@@ -48,6 +56,9 @@ pub(crate) fn prepare() -> Vec<String> {
     // Debian has this part of Python in a separate package.
     if has("apt-get") && !makes_environments() {
         missing.push("python3-venv");
+    }
+    if has("apt-get") && !Path::new(CERTIFICATES).exists() {
+        missing.push("ca-certificates");
     }
     if missing.is_empty() {
         return Vec::new();
