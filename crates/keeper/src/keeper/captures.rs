@@ -22,11 +22,9 @@ impl Keeper {
         };
         let newest = self.newest_beside();
         // At the limit of processes there is none for a capture: the shell would try again for
-        // seconds, and beside a bomb the keeper would wait for it to get its private pipes.
-        let lacks_room = match urgency {
-            Urgency::Idle | Urgency::Overdue => self.lacks_room(language, newest),
-            Urgency::Now => false,
-        };
+        // seconds, and beside a bomb the keeper would wait for it to get its private pipes. An
+        // overdue one is not refused: it would be due again at once.
+        let lacks_room = urgency == Urgency::Idle && self.lacks_room(language, newest);
         if lacks_room || matches!(turn, Some(None)) {
             let nanos = u64::from(self.home.clock.elapsed().subsec_nanos());
             let chance = nanos / 1000 + u64::from(std::process::id());
